@@ -9,8 +9,6 @@ Possessive loops and atomic groups give nothing back, so they are never the firs
 Lookarounds, and the bodies of groups that give nothing back, are checked by themselves.
 """
 
-from __future__ import annotations
-
 import re
 import re._compiler as compiler  # type: ignore[import-not-found]
 import re._constants as codes  # type: ignore[import-not-found]

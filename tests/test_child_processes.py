@@ -1,7 +1,5 @@
 """Child processes: what lies in the working directory, and what the environment holds."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import os
@@ -115,21 +113,19 @@ STARTERS: list[Callable[[Path], None]] = [
 
 
 @pytest.mark.parametrize("start", STARTERS, ids=lambda start: start.__name__)
-def test_files_of_the_working_directory_are_no_modules_of_children(
-    start: Callable[[Path], None], hostile_folder: Path
-) -> None:
+def test_files_of_the_working_directory_are_no_modules_of_children(start, hostile_folder):
     with contextlib.suppress(FocusedError):  # the folders and files of the commands are missing
         start(hostile_folder)
     assert not (hostile_folder / "executed").exists()
 
 
-def test_the_hostile_files_would_run_without_the_option(hostile_folder: Path) -> None:
+def test_the_hostile_files_would_run_without_the_option(hostile_folder):
     command = [part for part in python_command("focused.parser_process", "0") if part != "-P"]
     subprocess.run(command, check=False, capture_output=True)
     assert (hostile_folder / "executed").read_text().splitlines()
 
 
-def test_only_one_function_names_the_interpreter() -> None:
+def test_only_one_function_names_the_interpreter():
     found = [
         str(path.relative_to(ROOT))
         for package in ("focused", "spiders", "training")
@@ -141,24 +137,24 @@ def test_only_one_function_names_the_interpreter() -> None:
     assert set(found) == {"focused/child_processes.py"}
 
 
-def test_children_get_no_passwords_by_their_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_children_get_no_passwords_by_their_environment(monkeypatch):
     monkeypatch.setenv(SECRET, "s3cret")
     with ParserProcess(environment_of, ParsingLimits()) as parser:
         assert b"s3cret" not in parser.ask(b"page")
 
 
 @pytest.mark.parametrize("name", ["PATH", "LANG", "LC_ALL", "PYTHONUTF8", "OMP_NUM_THREADS"])
-def test_children_get_what_programs_need(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_children_get_what_programs_need(name, monkeypatch):
     monkeypatch.setenv(name, "value")
     assert inherited_environment()[name] == "value"
 
 
-def test_children_that_crawl_get_what_logins_refer_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_children_that_crawl_get_what_logins_refer_to(monkeypatch):
     monkeypatch.setenv(SECRET, "s3cret")
     assert python_environment(has_secrets=True)[SECRET] == "s3cret"
 
 
-def test_workers_of_a_pool_drop_what_they_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_of_a_pool_drop_what_they_inherited(monkeypatch):
     monkeypatch.setenv(SECRET, "s3cret")
     with ProcessPoolExecutor(1, spawn_context(), drop_secrets) as pool:
         assert pool.submit(os.getenv, SECRET).result() is None
@@ -168,15 +164,15 @@ def test_workers_of_a_pool_drop_what_they_inherited(monkeypatch: pytest.MonkeyPa
     ("folder", "expected"), [("/", ["/installed", "/"]), (str(ROOT), [str(ROOT), "/installed"])]
 )
 def test_modules_of_the_users_project_are_found_last_unless_it_is_a_checkout(
-    folder: str, expected: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    folder, expected, monkeypatch
+):
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "path", ["", folder, "/installed"])
     assert module_path() == expected
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems tell nobody of a parent's death")
-def test_a_child_ends_with_its_parent() -> None:
+def test_a_child_ends_with_its_parent():
     command = [sys.executable, "-c", PARENT, WAITING]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stderr=pipe, process_group=0) as parent:

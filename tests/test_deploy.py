@@ -1,7 +1,5 @@
 """The manifests and units in deploy/ are valid, and name what exists."""
 
-from __future__ import annotations
-
 import configparser
 import re
 import shlex
@@ -67,12 +65,12 @@ def test_each_manifest_is_valid_by_the_strict_schema_of_kubernetes(described):
 
 
 @pytest.mark.parametrize("name", pods())
-def test_each_pod_of_the_cluster_is_valid(name: str) -> None:
+def test_each_pod_of_the_cluster_is_valid(name):
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, **pods()[name]}
     kubernetes_validate.validate(pod, KUBERNETES, strict=True)
 
 
-def test_there_is_room_for_all_processes() -> None:
+def test_there_is_room_for_all_processes():
     groups = job()["rayClusterSpec"]["workerGroupSpecs"]
     cpus = sum(each["replicas"] * int(each["rayStartParams"]["num-cpus"]) for each in groups)
     words = shlex.split(job()["entrypoint"])
@@ -91,13 +89,13 @@ def test_the_job_runs_a_command_that_exists():
     check_command(shlex.split(job()["entrypoint"]))
 
 
-def test_image_and_job_have_the_same_ray() -> None:
+def test_image_and_job_have_the_same_ray():
     (image,) = [file for file in DOCKERFILES if file.parent.name == "kubernetes"]
     assert f"ray[default]=={job()['rayClusterSpec']['rayVersion']}" in image.read_text()
 
 
 @pytest.mark.parametrize("name", ["focused@.service"])
-def test_a_unit_runs_a_command_that_exists_and_restarts_only_failures(name: str):
+def test_a_unit_runs_a_command_that_exists_and_restarts_only_failures(name):
     unit = configparser.ConfigParser(interpolation=None, strict=True)
     unit.optionxform = str  # type: ignore[assignment,method-assign]
     unit.read_string((DEPLOY / "systemd" / name).read_text())
@@ -107,29 +105,29 @@ def test_a_unit_runs_a_command_that_exists_and_restarts_only_failures(name: str)
 
 
 @pytest.mark.parametrize("file", DOCKERFILES, ids=lambda file: file.parent.name)
-def test_an_image_copies_only_the_folder_that_topic_new_makes(file: Path) -> None:
+def test_an_image_copies_only_the_folder_that_topic_new_makes(file):
     copied = re.findall(r"^COPY (?:--\S+ )*(\S+)", file.read_text(), re.MULTILINE)
     assert set(copied) <= {"topics"}
 
 
 @pytest.mark.parametrize("file", DOCKERFILES, ids=lambda file: file.parent.name)
-def test_an_image_installs_extras_that_exist(file: Path) -> None:
+def test_an_image_installs_extras_that_exist(file):
     project = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())["project"]
     (extras,) = re.findall(r"focused-crawler\[(.*?)\]", file.read_text())
     assert set(extras.split(",")) <= set(project["optional-dependencies"])
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_a_service_runs_a_command_that_exists_and_restarts_only_failures(name: str) -> None:
+def test_a_service_runs_a_command_that_exists_and_restarts_only_failures(name):
     service = SERVICES[name]
     check_command(["focused", *service["command"]])
     assert service["restart"] == "on-failure"
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_a_service_publishes_ports_to_its_machine_alone(name: str) -> None:
+def test_a_service_publishes_ports_to_its_machine_alone(name):
     assert all(port.startswith("127.0.0.1:") for port in SERVICES[name]["ports"])
 
 
-def test_console_and_crawl_of_the_services_share_their_folders() -> None:
+def test_console_and_crawl_of_the_services_share_their_folders():
     assert SERVICES["console"]["volumes"] == SERVICES["crawl"]["volumes"]

@@ -1,7 +1,5 @@
 """What the documentation must not lack: commands, settings, columns, files behind links."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path
@@ -61,12 +59,12 @@ def generated(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
-def test_the_generated_parts_of_a_page_are_those_of_the_code(page: Path) -> None:
+def test_the_generated_parts_of_a_page_are_those_of_the_code(page):
     text = page.read_text(encoding="utf-8")
     assert text == with_generated(text, page), "run make reference"
 
 
-def test_each_generated_table_has_a_place() -> None:
+def test_each_generated_table_has_a_place():
     markers = [match[2] for page in pages() for match in _MARKER.finditer(page.read_text())]
     assert set(markers) == set(_GENERATORS)
 
@@ -75,7 +73,7 @@ COMMANDS = dict(commands())
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_and_each_of_its_options_has_a_help_text(name: str) -> None:
+def test_every_command_and_each_of_its_options_has_a_help_text(name):
     command = COMMANDS[name]
     options = [option for option in command.params if isinstance(option, click.Option)]
     assert command.help
@@ -90,19 +88,19 @@ def test_every_command_and_each_of_its_options_has_a_help_text(name: str) -> Non
         ("visits.parquet", VISITS_SCHEMA.names),
     ],
 )
-def test_the_documented_columns_are_those_of_the_schema(file: str, columns: list[str]) -> None:
+def test_the_documented_columns_are_those_of_the_schema(file, columns):
     documented = section((REFERENCE / "crawl-folder.md").read_text(), file)
     assert listed_names(documented) == set(columns)
 
 
-def test_every_kind_of_fault_is_documented() -> None:
+def test_every_kind_of_fault_is_documented():
     documented = section((DOCS / "how-to" / "recorded-webs.md").read_text(), "Faults")
     kinds = {str(kind) for kind in FaultKind if kind is not FaultKind.STATUS}
     assert kinds <= table_names(documented)
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
-def test_relative_links_lead_to_files_and_headings_that_exist(page: Path) -> None:
+def test_relative_links_lead_to_files_and_headings_that_exist(page):
     dead = []
     for link in LINK.findall(CODE.sub("", generated(page))):
         path, _, anchor = link.partition("#")
@@ -114,7 +112,7 @@ def test_relative_links_lead_to_files_and_headings_that_exist(page: Path) -> Non
     assert not dead
 
 
-def test_every_page_of_the_docs_can_be_reached_from_the_readme() -> None:
+def test_every_page_of_the_docs_can_be_reached_from_the_readme():
     reached, waiting = set(), [ROOT / "README.md"]
     while waiting:
         page = waiting.pop()
@@ -138,11 +136,11 @@ def test_every_page_of_the_docs_can_be_reached_from_the_readme() -> None:
     ),
     ids=lambda folder: folder.name,
 )
-def test_every_package_tells_in_its_docstring_what_it_is(package: Path) -> None:
+def test_every_package_tells_in_its_docstring_what_it_is(package):
     assert ast.get_docstring(ast.parse((package / "__init__.py").read_text()))
 
 
-def test_every_decision_tells_context_decision_and_consequences_in_few_lines() -> None:
+def test_every_decision_tells_context_decision_and_consequences_in_few_lines():
     decisions = sorted((DOCS / "decisions").glob("*.md"))
     numbers = [int(file.name[:4]) for file in decisions]
     assert numbers == list(range(1, len(decisions) + 1))
@@ -154,7 +152,7 @@ def test_every_decision_tells_context_decision_and_consequences_in_few_lines() -
         assert len(text.splitlines()) < 25
 
 
-def test_the_documented_columns_of_an_exported_frontier_are_those_of_its_schema() -> None:
+def test_the_documented_columns_of_an_exported_frontier_are_those_of_its_schema():
     documented = section((DOCS / "how-to" / "frontier.md").read_text(), "Carrying links")
     cells = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", documented, re.MULTILINE)
     assert [
@@ -162,24 +160,24 @@ def test_the_documented_columns_of_an_exported_frontier_are_those_of_its_schema(
     ] == FRONTIER_SCHEMA.names
 
 
-def test_every_path_that_contributing_names_exists() -> None:
+def test_every_path_that_contributing_names_exists():
     named = re.findall(r"`([a-z]+/[\w./-]+)`", (DOCS / "contributing.md").read_text())
     assert named
     assert not [path for path in named if not (ROOT / path).exists()]
 
 
-def test_the_readme_is_short() -> None:
+def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 150
 
 
-def test_every_term_of_the_glossary_has_a_meaning_and_stands_in_order() -> None:
+def test_every_term_of_the_glossary_has_a_meaning_and_stands_in_order():
     text = (DOCS / "glossary.md").read_text()
     terms = re.findall(r"^- (?:\*\*(.+?)\*\*: \S)?", text.lower(), re.MULTILINE)
     assert all(terms)
     assert terms == sorted(terms)
 
 
-def test_every_target_of_the_makefile_is_documented() -> None:
+def test_every_target_of_the_makefile_is_documented():
     makefile = (ROOT / "Makefile").read_text()
     (phony,) = re.findall(r"^\.PHONY: (.+)$", makefile, re.MULTILINE)
     documented = section(generated(REFERENCE / "commands.md"), "make")
@@ -188,21 +186,21 @@ def test_every_target_of_the_makefile_is_documented() -> None:
     )
 
 
-def test_the_changelog_has_one_short_line_for_each_change() -> None:
+def test_the_changelog_has_one_short_line_for_each_change():
     lines = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()
     entries = [line for line in lines if line.startswith("- ")]
     assert len(entries) == len(set(entries))
     assert not [entry for entry in entries if len(entry) > 200]
 
 
-def test_every_revisit_policy_has_a_row() -> None:
+def test_every_revisit_policy_has_a_row():
     text = (REFERENCE / "revisit-policies.md").read_text(encoding="utf-8")
     cells = re.findall(r"^\| (`[^|]*) \|", section(text, "Policies"), re.MULTILINE)
     named = {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
     assert named == {*revisit_policy_names(), *BOUNDS}
 
 
-def test_the_picture_of_the_architecture_is_that_of_the_code() -> None:
+def test_the_picture_of_the_architecture_is_that_of_the_code():
     assert architecture.PICTURE.read_text(encoding="utf-8") == architecture.draw()
     drawn = {name for layer in architecture.layers() for name in layer}
     packages = {f"focused.{path.stem}" for path in (ROOT / "focused").glob("[a-z]*")}

@@ -1,7 +1,5 @@
 """Errors are printed on terminals, and quote what others wrote."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

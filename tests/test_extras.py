@@ -4,8 +4,6 @@ The wheel without extras is installed once. Each extra has an environment of its
 first, so that only the libraries of the extra are installed there.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -166,16 +164,14 @@ def crawled_by_wheel(folder: Path, replay: str) -> Installed:
     return made
 
 
-def test_every_extra_of_users_is_tried() -> None:
+def test_every_extra_of_users_is_tried():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = set(project["optional-dependencies"]) - {"all", "dev", "docs"}
     assert COMMANDS.keys() | IMPORTS.keys() == extras
 
 
 @pytest.mark.parametrize("extra", [*COMMANDS, *IMPORTS])
-def test_an_extra_alone_has_all_that_its_command_needs(
-    installed: Installed, tmp_path: Path, extra: str
-) -> None:
+def test_an_extra_alone_has_all_that_its_command_needs(installed, tmp_path, extra):
     environment = tmp_path / "venv"
     venv.create(environment, with_pip=False)
     base = site_packages(installed.environment)

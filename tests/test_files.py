@@ -1,18 +1,15 @@
 """A file is written whole, or left as it was."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from focused.files import atomic_write_path, write_atomically, write_json_atomically
 
 
-def test_a_file_is_replaced_and_nothing_else_stays(tmp_path: Path) -> None:
+def test_a_file_is_replaced_and_nothing_else_stays(tmp_path):
     path = tmp_path / "figures.csv"
     path.write_text("old")
 
@@ -22,7 +19,7 @@ def test_a_file_is_replaced_and_nothing_else_stays(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_writer_that_fails_leaves_the_old_file_and_no_part(tmp_path: Path) -> None:
+def test_a_writer_that_fails_leaves_the_old_file_and_no_part(tmp_path):
     path = tmp_path / "figures.csv"
     path.write_text("old")
 
@@ -38,7 +35,7 @@ def test_a_writer_that_fails_leaves_the_old_file_and_no_part(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_the_old_file_is_there_until_the_new_one_is_whole(tmp_path: Path) -> None:
+def test_the_old_file_is_there_until_the_new_one_is_whole(tmp_path):
     path = tmp_path / "figures.csv"
     path.write_text("old")
 
@@ -47,12 +44,12 @@ def test_the_old_file_is_there_until_the_new_one_is_whole(tmp_path: Path) -> Non
         assert path.read_text() == "old"
 
 
-def test_a_folder_that_is_not_there_is_an_os_error(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_is_an_os_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         write_atomically(tmp_path / "nowhere" / "file", b"")
 
 
-def test_json_keeps_its_letters(tmp_path: Path) -> None:
+def test_json_keeps_its_letters(tmp_path):
     path = write_json_atomically(tmp_path / "topic.json", {"name": "Walé"})
 
     assert path.read_text(encoding="utf-8") == '{\n "name": "Walé"\n}\n'
@@ -68,7 +65,7 @@ with atomic_write_path(Path(sys.argv[1])) as part:
 """
 
 
-def test_stale_temporary_files_of_killed_writers_are_removed(tmp_path: Path) -> None:
+def test_stale_temporary_files_of_killed_writers_are_removed(tmp_path):
     path = tmp_path / "figures.[csv]"
     path.write_text("old")
     killed = subprocess.run([sys.executable, "-c", KILLED_WHILE_WRITING, str(path)], check=False)
@@ -79,7 +76,7 @@ def test_stale_temporary_files_of_killed_writers_are_removed(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_another_writer_writes_at_the_same_time_stays(tmp_path: Path) -> None:
+def test_what_another_writer_writes_at_the_same_time_stays(tmp_path):
     path = tmp_path / "figures.csv"
     theirs = tmp_path / f".figures.csv.{os.getppid()}.part"
     others = tmp_path / ".figures.csv.kept.part"

@@ -1,7 +1,5 @@
 """HTTP servers beside a crawl: connections that harm are closed, and few are open at once."""
 
-from __future__ import annotations
-
 import asyncio
 import selectors
 import socket
@@ -101,7 +99,7 @@ def is_open(client: socket.socket) -> bool:
         return False
 
 
-def test_clients_with_half_a_header_take_few_connections() -> None:
+def test_clients_with_half_a_header_take_few_connections():
     with served(header_timeout_s=FOR_EVER_S, max_connections=8) as server, ExitStack() as stack:
         clients = [stack.enter_context(server.connect()) for _ in range(200)]
         for client in clients:
@@ -113,7 +111,7 @@ def test_clients_with_half_a_header_take_few_connections() -> None:
         assert sum(map(is_open, clients)) == 8
 
 
-def test_a_connection_that_sends_no_header_in_time_is_closed() -> None:
+def test_a_connection_that_sends_no_header_in_time_is_closed():
     with (
         served(header_timeout_s=SOON_S, max_connections=1) as server,
         server.connect(HALF_A_HEADER) as slow,
@@ -123,7 +121,7 @@ def test_a_connection_that_sends_no_header_in_time_is_closed() -> None:
             assert b"answered" in received(other)
 
 
-def test_a_response_may_take_longer_than_a_header() -> None:
+def test_a_response_may_take_longer_than_a_header():
     with served(header_timeout_s=SOON_S) as server, server.connect() as waiting:
         waiting.sendall(REQUEST.replace(b"GET /", b"GET /wait"))
         with server.connect(HALF_A_HEADER) as later:
@@ -132,12 +130,12 @@ def test_a_response_may_take_longer_than_a_header() -> None:
         assert b"answered" in received(waiting)
 
 
-def test_no_connection_takes_a_descriptor_of_the_reserve() -> None:
+def test_no_connection_takes_a_descriptor_of_the_reserve():
     with served(max_descriptor=0) as server, server.connect() as client:
         assert received(client) == b""
 
 
-def test_a_port_in_use_is_an_error() -> None:
+def test_a_port_in_use_is_an_error():
     with open_listener("127.0.0.1", 0) as taken, pytest.raises(OSError, match="in use"):
         open_listener("127.0.0.1", taken.getsockname()[1])
 
@@ -149,10 +147,10 @@ def test_a_port_in_use_is_an_error() -> None:
         *("crawler:9410", "focused.default.svc.cluster.local:9410", socket.gethostname()),
     ],
 )
-def test_addresses_and_names_that_nobody_can_register_are_own_names(host: str) -> None:
+def test_addresses_and_names_that_nobody_can_register_are_own_names(host):
     assert is_own_name(host)
 
 
 @pytest.mark.parametrize("host", ["", "evil.test", "evil.test:9410", "127.0.0.1.evil.test", "a.b."])
-def test_other_names_may_be_rebound(host: str) -> None:
+def test_other_names_may_be_rebound(host):
     assert not is_own_name(host)

@@ -1,7 +1,5 @@
 """The notebooks run on a small crawl and a small comparison."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +56,7 @@ def _shown(cell: Any) -> str:
     return "\n".join(texts)
 
 
-def test_the_notebook_on_a_finished_crawl_runs(finished_crawl: str) -> None:
+def test_the_notebook_on_a_finished_crawl_runs(finished_crawl):
     shown = executed("finished_crawl.ipynb", CRAWL=finished_crawl)
     assert "whales: 60 counted pages" in shown["import re"]
     assert (
@@ -69,7 +67,7 @@ def test_the_notebook_on_a_finished_crawl_runs(finished_crawl: str) -> None:
     assert "Figure" in chart
 
 
-def test_the_notebook_on_a_comparison_runs(tmp_path: Path) -> None:
+def test_the_notebook_on_a_comparison_runs(tmp_path):
     web, topic = build_web(tmp_path / "web"), write_compared(tmp_path)
     shown = executed(
         "comparison.ipynb",
@@ -84,6 +82,6 @@ def test_the_notebook_on_a_comparison_runs(tmp_path: Path) -> None:
     assert "classifier_harvest" in shown['runs.groupby("policy", observed=True)[']
 
 
-def test_no_notebook_is_left_unexecuted() -> None:
+def test_no_notebook_is_left_unexecuted():
     source = Path(__file__).read_text(encoding="utf-8")
     assert [path.name for path in NOTEBOOKS.glob("*.ipynb") if path.name not in source] == []

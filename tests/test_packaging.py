@@ -1,7 +1,5 @@
 """What is installed: the package alone, with its data, its extras, and no need of a checkout."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -38,7 +36,7 @@ def names(requirements: Iterable[str]) -> set[str]:
 
 
 @pytest.mark.parametrize("library", OF_EXTRAS)
-def test_a_library_of_an_extra_is_no_base_dependency(library: str) -> None:
+def test_a_library_of_an_extra_is_no_base_dependency(library):
     assert library not in names(PROJECT["dependencies"])
     assert any(library in names(each) for each in (*EXTRAS.values(), LAB["dependencies"]))
 
@@ -50,32 +48,32 @@ def extras_within(extra: str) -> set[str]:
     return found.union(*(extras_within(each) for each in found))
 
 
-def test_all_has_every_extra_of_users() -> None:
+def test_all_has_every_extra_of_users():
     assert extras_within("all") == USER_EXTRAS - {"all"}
 
 
-def test_dev_has_all_extras() -> None:
+def test_dev_has_all_extras():
     assert extras_within("dev") == set(EXTRAS) - {"dev"}
 
 
-def test_the_lab_and_the_crawler_are_of_one_version() -> None:
+def test_the_lab_and_the_crawler_are_of_one_version():
     assert LAB["version"] == PROJECT["version"]
     assert LAB["requires-python"] == PROJECT["requires-python"]
     assert EXTRAS["experiments"] == [f"focused-lab=={PROJECT['version']}"]
     assert f"focused-crawler[report]=={PROJECT['version']}" in LAB["dependencies"]
 
 
-def test_the_readme_lists_the_extras_of_users() -> None:
+def test_the_readme_lists_the_extras_of_users():
     (listed,) = re.findall(r"^Extras: (.*)$", (ROOT / "README.md").read_text(), re.MULTILINE)
     assert {*re.findall(r"`(\w+)`", listed), "all"} == USER_EXTRAS
 
 
-def test_corpus_names_what_old_versions_of_pip_leave_out() -> None:
+def test_corpus_names_what_old_versions_of_pip_leave_out():
     # lxml calls its extra html_clean; pip before 23.3 looks for html-clean, and goes on without.
     assert "lxml_html_clean" in names(EXTRAS["corpus"])
 
 
-def test_scrapy_finds_the_spiders_by_the_settings_of_this_checkout() -> None:
+def test_scrapy_finds_the_spiders_by_the_settings_of_this_checkout():
     settings = Settings()
     settings.setmodule("spiders.settings")
     assert {"topic", "samples"} <= set(SpiderLoader.from_settings(settings).list())
@@ -134,9 +132,7 @@ def run_without(modules: Iterable[str], folder: Path, *arguments: str):
         ("duckdb", ["graph", "build", "."], "graph"),
     ],
 )
-def test_a_command_names_the_extra_that_it_needs_in_one_line(
-    tmp_path: Path, hidden: str, arguments: list[str], extra: str
-) -> None:
+def test_a_command_names_the_extra_that_it_needs_in_one_line(tmp_path, hidden, arguments, extra):
     done = run_without([hidden], tmp_path, *arguments)
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
@@ -149,7 +145,7 @@ REPLAY = ("-s", "FOCUSED_REPLAY=127.0.0.1:9")
 OPTIONAL = ("pandas", "matplotlib", "nh3", "jinja2", "trafilatura", "htmldate", "duckdb", "tantivy")
 
 
-def test_help_and_completion_need_no_extra(tmp_path: Path) -> None:
+def test_help_and_completion_need_no_extra(tmp_path):
     program = f"""{HIDE}
 import os
 from click.testing import CliRunner
@@ -189,8 +185,8 @@ for command in COMMANDS:
     ],
 )
 def test_without_the_lab_what_needs_it_names_what_to_install_in_one_line(
-    tmp_path: Path, arguments: list[str], needs: str
-) -> None:
+    tmp_path, arguments, needs
+):
     write_site(tmp_path / "site")
     done = run_without(["focused_lab"], tmp_path, *arguments)
     assert done.returncode == 2
@@ -200,7 +196,7 @@ def test_without_the_lab_what_needs_it_names_what_to_install_in_one_line(
     ]
 
 
-def test_without_the_lab_help_lists_the_crawlers_commands(tmp_path: Path) -> None:
+def test_without_the_lab_help_lists_the_crawlers_commands(tmp_path):
     listed = run_without(["focused_lab"], tmp_path, "--help").stdout
     assert "\n  crawl " in listed
     assert "\n  compare" not in listed
@@ -214,8 +210,8 @@ def test_without_the_lab_help_lists_the_crawlers_commands(tmp_path: Path) -> Non
     ],
 )
 def test_without_the_lab_a_policy_of_the_literature_is_an_error_that_names_it(
-    tmp_path: Path, policy: str, revisit_policy: str, message: str
-) -> None:
+    tmp_path, policy, revisit_policy, message
+):
     write_site(tmp_path / "site")
     topic = TOPIC + f'[revisit]\npolicy = "{revisit_policy}"\n'
     (tmp_path / "cheese.toml").write_text(topic)
@@ -233,9 +229,7 @@ def test_without_the_lab_a_policy_of_the_literature_is_an_error_that_names_it(
         ("trafilatura", "FOCUSED_ITEM_FIELDS=text", "corpus"),
     ],
 )
-def test_a_setting_names_the_extra_that_it_needs(
-    tmp_path: Path, hidden: str, setting: str, extra: str
-) -> None:
+def test_a_setting_names_the_extra_that_it_needs(tmp_path, hidden, setting, extra):
     write_site(tmp_path / "site")
     done = run_without([hidden], tmp_path, "crawl", "cheese.toml", "-s", setting)
     assert done.returncode == 2
@@ -245,11 +239,11 @@ def test_a_setting_names_the_extra_that_it_needs(
     )
 
 
-def test_a_module_of_no_extra_is_an_error_of_ours() -> None:
+def test_a_module_of_no_extra_is_an_error_of_ours():
     assert missing_extra(ModuleNotFoundError(name="focused.typo"), "report") is None
 
 
-def test_a_crawl_needs_no_extra(tmp_path: Path) -> None:
+def test_a_crawl_needs_no_extra(tmp_path):
     with served_site(tmp_path) as replay:
         crawl = ["crawl", "cheese.toml", "-s", f"FOCUSED_REPLAY={replay}", "--pages", "3"]
         done = run_without(["focused_lab", *OF_EXTRAS], tmp_path, *crawl)
@@ -268,7 +262,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.long
-def test_the_wheel_has_focused_alone_with_its_data(wheel: Path) -> None:
+def test_the_wheel_has_focused_alone_with_its_data(wheel):
     files = zipfile.ZipFile(wheel).namelist()
     assert {file.split("/")[0] for file in files if ".dist-info/" not in file} == {"focused"}
     here = {
@@ -284,14 +278,14 @@ def is_compiled(file: str) -> bool:
 
 
 @pytest.mark.long
-def test_a_wheel_is_plain_python_unless_compiling_is_asked_for(wheel: Path) -> None:
+def test_a_wheel_is_plain_python_unless_compiling_is_asked_for(wheel):
     assert wheel.stem.endswith("-py3-none-any")
     assert not any(map(is_compiled, zipfile.ZipFile(wheel).namelist()))
 
 
 @pytest.mark.long
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-def test_a_compiled_wheel_has_all_kernels_compiled_in_their_package(tmp_path: Path) -> None:
+def test_a_compiled_wheel_has_all_kernels_compiled_in_their_package(tmp_path):
     wheel = build_wheel(tmp_path, compiled=True)
     assert not wheel.stem.endswith("-any")
     files = set(zipfile.ZipFile(wheel).namelist())
@@ -309,7 +303,7 @@ def lab_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.long
-def test_the_wheel_of_the_lab_has_focused_lab_alone_with_its_data(lab_wheel: Path) -> None:
+def test_the_wheel_of_the_lab_has_focused_lab_alone_with_its_data(lab_wheel):
     files = zipfile.ZipFile(lab_wheel).namelist()
     assert {file.split("/")[0] for file in files if ".dist-info/" not in file} == {"focused_lab"}
     here = {
@@ -356,7 +350,7 @@ def installed(folder: Path, *wheels: Path) -> Callable[..., str]:
 
 
 @pytest.mark.long
-def test_a_crawl_from_an_empty_folder_needs_the_wheel_alone(wheel: Path, tmp_path: Path) -> None:
+def test_a_crawl_from_an_empty_folder_needs_the_wheel_alone(wheel, tmp_path):
     focused, home = installed(tmp_path, wheel), tmp_path / "home"
     focused("topic", "init", "cheese", "--user-agent", "CheeseBot/1.0 (+https://cheese.test/bot)")
     topic = home / "topics" / "cheese.toml"
@@ -371,9 +365,7 @@ def test_a_crawl_from_an_empty_folder_needs_the_wheel_alone(wheel: Path, tmp_pat
 
 
 @pytest.mark.long
-def test_the_wheel_of_the_lab_serves_a_recorded_web_to_a_crawl(
-    wheel: Path, lab_wheel: Path, tmp_path: Path
-) -> None:
+def test_the_wheel_of_the_lab_serves_a_recorded_web_to_a_crawl(wheel, lab_wheel, tmp_path):
     focused, home = installed(tmp_path, wheel, lab_wheel), tmp_path / "home"
     write_site(home / "site")
     focused("web", "import", "site", "--base-url", BASE, "--folder", "web")

@@ -1,7 +1,5 @@
 """A parser process for callers that wait: real processes, and pages that end them."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
@@ -44,7 +42,7 @@ def parser() -> Iterator[ParserProcess]:
         yield opened
 
 
-def test_it_answers_with_what_the_handler_returns(parser: ParserProcess) -> None:
+def test_it_answers_with_what_the_handler_returns(parser):
     assert [parser.ask(message) for message in (b"one", b"two" * 500_000)] == [
         b"ONE",
         b"TWO" * 500_000,
@@ -60,8 +58,8 @@ def test_it_answers_with_what_the_handler_returns(parser: ParserProcess) -> None
     ],
 )
 def test_a_page_that_ends_the_process_is_named_and_the_next_is_answered(
-    message: bytes, kind: FailureKind, detail: str, parser: ParserProcess
-) -> None:
+    message, kind, detail, parser
+):
     with pytest.raises(ParsingStoppedError) as stopped:
         parser.ask(message)
     assert stopped.value.kind is kind
@@ -69,7 +67,7 @@ def test_a_page_that_ends_the_process_is_named_and_the_next_is_answered(
     assert parser.ask(b"next") == b"NEXT"
 
 
-def test_a_page_that_waits_for_something_ends_by_the_clock() -> None:
+def test_a_page_that_waits_for_something_ends_by_the_clock():
     with (
         ParserProcess(handle, ParsingLimits(elapsed_s=0.2)) as parser,
         pytest.raises(ParsingStoppedError, match=r"0\.2 s by the clock") as stopped,
@@ -93,18 +91,14 @@ class DyingHandler:
 
 
 @pytest.mark.parametrize("deaths", [1, MAX_PROCESSES_PER_PAGE - 1])
-def test_a_page_whose_process_was_killed_is_parsed_by_another_one(
-    deaths: int, tmp_path: Path
-) -> None:
+def test_a_page_whose_process_was_killed_is_parsed_by_another_one(deaths, tmp_path):
     file = tmp_path / "deaths"
     file.write_text("death\n" * deaths)
     with ParserProcess(DyingHandler(file), ParsingLimits()) as parser:
         assert parser.ask(b"page") == b"PAGE"
 
 
-def test_an_exception_of_the_handler_is_reported_and_does_not_end_the_process(
-    parser: ParserProcess,
-) -> None:
+def test_an_exception_of_the_handler_is_reported_and_does_not_end_the_process(parser):
     parser.ask(b"one")
     process = parser._process
     with pytest.raises(HandlerError, match="no idea"):
@@ -113,7 +107,7 @@ def test_an_exception_of_the_handler_is_reported_and_does_not_end_the_process(
     assert parser._process is process
 
 
-def test_a_process_that_its_own_timers_cannot_end_is_killed() -> None:
+def test_a_process_that_its_own_timers_cannot_end_is_killed():
     with (
         ParserProcess(handle, ParsingLimits(elapsed_s=0.2)) as parser,
         pytest.raises(ParsingStoppedError) as stopped,

@@ -1,7 +1,5 @@
 """No regular expression of the package backtracks in more than linear time."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import pkgutil
@@ -18,7 +16,6 @@ import focused
 import focused_lab
 from tests.backtracking import ambiguities
 
-ROOT = Path(__file__).parents[1]
 FUNCTIONS = frozenset({"compile", "match", "search", "fullmatch", "split", "findall", "finditer"})
 FUNCTIONS |= {"sub", "subn"}
 
@@ -135,13 +132,13 @@ def flags_of(call: ast.Call) -> int:
     return sum({re.RegexFlag[name] for name in names}, start=re.RegexFlag(0))
 
 
-def test_expressions_are_found_wherever_they_stand() -> None:
+def test_expressions_are_found_wherever_they_stand():
     places = {each.place for each in found_expressions()[0]}
     assert len(places) > 200
     assert "focused.web.urls:_HOST" in places
 
 
-def test_no_expression_has_nested_or_adjacent_loops_over_the_same_characters() -> None:
+def test_no_expression_has_nested_or_adjacent_loops_over_the_same_characters():
     flagged = {
         each.place: f"{kinds} in {each.pattern.pattern!r}"
         for each in found_expressions()[0]
@@ -151,7 +148,7 @@ def test_no_expression_has_nested_or_adjacent_loops_over_the_same_characters() -
     assert HARMLESS.keys() - flagged.keys() == set(), "exceptions that are no longer needed"
 
 
-def test_expressions_that_are_made_later_are_listed() -> None:
+def test_expressions_that_are_made_later_are_listed():
     listed = {module: calls for module, (calls, _) in MADE_LATER.items()}
     assert found_expressions()[1] == listed
 
@@ -173,5 +170,5 @@ def test_expressions_that_are_made_later_are_listed() -> None:
         (r"\d+\.?\d*", ["adjacent"]),
     ],
 )
-def test_loops_are_compared_by_the_texts_that_they_share(pattern: str, kinds: list[str]) -> None:
+def test_loops_are_compared_by_the_texts_that_they_share(pattern, kinds):
     assert ambiguities(re.compile(pattern)) == kinds

@@ -1,12 +1,9 @@
 """Archive rows: written, read back, and left out."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
 import pyarrow.parquet as pq
-import pytest
 
 from focused.archive.archive import (
     HISTORY_COLUMNS,
@@ -21,7 +18,6 @@ from focused.archive.parquet import LINKS_SCHEMA, PAGES_SCHEMA, write_parquet_fi
 from focused.archive.warc_files import WarcFiles
 from focused.storage.arrow_columns import times_as_seconds
 from focused.storage.state_store import StateStore
-from focused.storage.tables import Tables
 from focused.web.page import Fetched
 from tests.support.archived_links import link_rows
 
@@ -40,9 +36,7 @@ LINKS = (
 )
 
 
-def test_rows_come_back_in_the_order_of_settling_with_all_columns(
-    store: StateStore, tables: Tables
-) -> None:
+def test_rows_come_back_in_the_order_of_settling_with_all_columns(store, tables):
     archive = Archive(store)
     for seq in (2, 0, 1, 300):
         archive.append(row(seq, title="Größe \u2028", relevance=0.75))
@@ -58,7 +52,7 @@ def test_rows_come_back_in_the_order_of_settling_with_all_columns(
     assert list(page_values(tables)) == [[*each.values(), {}] for each in rows]
 
 
-def test_links_come_back_page_by_page_under_their_source(store: StateStore, tables: Tables) -> None:
+def test_links_come_back_page_by_page_under_their_source(store, tables):
     Archive(store).append(row(1), LINKS)
     rows = list(link_rows(tables))
     assert [list(each) for each in rows] == [LINKS_SCHEMA.names] * 2
@@ -69,26 +63,19 @@ def test_links_come_back_page_by_page_under_their_source(store: StateStore, tabl
     ]
 
 
-def test_an_archive_without_links_keeps_the_pages(store: StateStore, tables: Tables) -> None:
+def test_an_archive_without_links_keeps_the_pages(store, tables):
     archive = Archive(store, links=False)
     archive.append(row(1), LINKS)
-    assert (len(list(page_rows(tables))), list(link_rows(tables))) == (
-        1,
-        [],
-    )
+    assert (len(list(page_rows(tables))), list(link_rows(tables))) == (1, [])
 
 
-def test_a_text_that_cannot_be_written_is_archived_with_question_marks(
-    store: StateStore, tables: Tables
-) -> None:
+def test_a_text_that_cannot_be_written_is_archived_with_question_marks(store, tables):
     Archive(store).append(row(1, title="a\ud800"), [LinkRow("u", "\udfff!", 0.5, False, None)])
     assert next(page_rows(tables))["title"] == "a?"
     assert next(link_rows(tables))["anchor"] == "?!"
 
 
-def test_parquet_files_say_what_the_rows_say(
-    store: StateStore, tables: Tables, tmp_path: Path
-) -> None:
+def test_parquet_files_say_what_the_rows_say(store, tables, tmp_path):
     Archive(store).append(row(1), LINKS)
     write_parquet_files(tables, tmp_path)
     pages = times_as_seconds(pq.read_table(tmp_path / "pages.parquet")).to_pylist()
@@ -100,9 +87,7 @@ def test_parquet_files_say_what_the_rows_say(
     assert links == list(link_rows(tables))
 
 
-def test_what_rows_speak_of_is_on_the_disk_before_they_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_rows_speak_of_is_on_the_disk_before_they_are(tmp_path, monkeypatch):
     forced: list[str] = []
     store = StateStore.open(tmp_path / "state", {})
     archive = Archive(store, warc=WarcFiles(tmp_path, store.tables))

@@ -1,7 +1,5 @@
 """A crawl folder whose state another version wrote is still read by what needs no state."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
@@ -31,16 +29,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return subject.output.folder
 
 
-def test_its_parquet_files_are_read(folder: Path) -> None:
+def test_its_parquet_files_are_read(folder):
     with open_tables(folder) as tables:
         assert tables == folder
 
 
-def test_why_explains_its_pages(folder: Path) -> None:
+def test_why_explains_its_pages(folder):
     assert explain_url(folder, HOME + "whale1").url == HOME + "whale1"
 
 
-def test_without_parquet_files_the_format_is_named_with_what_to_do(folder: Path) -> None:
+def test_without_parquet_files_the_format_is_named_with_what_to_do(folder):
     (folder / "pages.parquet").unlink()
     with (
         pytest.raises(StateFormatError, match=r"its format is 17, not .* choose another output"),
@@ -88,13 +86,13 @@ def results(folder: Path) -> list[str]:
     ]
 
 
-def test_files_with_seconds_instead_of_timestamps_say_the_same(stateless: Path) -> None:
+def test_files_with_seconds_instead_of_timestamps_say_the_same(stateless):
     expected = results(stateless)
     store_seconds(stateless)
     assert results(stateless) == expected
 
 
-def test_a_graph_is_updated_after_times_became_timestamps(stateless: Path, tmp_path: Path) -> None:
+def test_a_graph_is_updated_after_times_became_timestamps(stateless, tmp_path):
     timestamps = Path(shutil.copytree(stateless, tmp_path / "new"))
     store_seconds(stateless)
     graph = tmp_path / "graph"

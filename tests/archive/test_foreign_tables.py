@@ -1,7 +1,5 @@
 """Parquet files that no crawl wrote: all who read them name the file and its column."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -48,9 +46,7 @@ def replace_column(path: Path, name: str, values: pa.Array | None) -> None:
         ("relevance", pa.array(["x", "y"]), "its column relevance has the type string, not double"),
     ],
 )
-def test_a_foreign_column_is_named(
-    crawl: Path, tmp_path: Path, reader: str, column: str, values: pa.Array | None, problem: str
-) -> None:
+def test_a_foreign_column_is_named(crawl, tmp_path, reader, column, values, problem):
     replace_column(crawl / "pages.parquet", column, values)
     with pytest.raises(StateError, match=rf"pages\.parquet: {problem}; it was written by another"):
         READERS[reader](crawl, tmp_path / "out")
@@ -65,21 +61,19 @@ def test_a_foreign_column_is_named(
         ("relevance", pa.array([0.9, float("nan")])),
     ],
 )
-def test_a_row_without_what_each_row_has_is_an_error(
-    crawl: Path, tmp_path: Path, reader: str, column: str, values: pa.Array
-) -> None:
+def test_a_row_without_what_each_row_has_is_an_error(crawl, tmp_path, reader, column, values):
     replace_column(crawl / "pages.parquet", column, values)
     with pytest.raises(StateError, match=rf"pages\.parquet: has rows without {column}"):
         READERS[reader](crawl, tmp_path / "out")
 
 
-def test_pages_with_one_number_are_an_error(crawl: Path) -> None:
+def test_pages_with_one_number_are_an_error(crawl):
     replace_column(crawl / "pages.parquet", "seq", pa.array([7, 7]))
     with pytest.raises(StateError, match="several pages have one number"):
         read_crawl(crawl)
 
 
-def test_what_a_row_does_not_tell_has_its_default(crawl: Path) -> None:
+def test_what_a_row_does_not_tell_has_its_default(crawl):
     for column, kind in (("title", pa.string()), ("score", pa.float64()), ("on_topic", pa.bool_())):
         replace_column(crawl / "pages.parquet", column, pa.nulls(2, kind))
     first, _ = read_page_rows(crawl)

@@ -1,7 +1,5 @@
 """The histories of pages and the visits in Parquet files, and their check."""
 
-from __future__ import annotations
-
 import shutil
 import struct
 from contextlib import nullcontext
@@ -41,7 +39,7 @@ def page_of(folder: Path, url: str) -> pd.Series:
     return pages.loc[url]
 
 
-def test_a_page_has_the_times_and_the_number_of_its_versions(living_crawl: Path) -> None:
+def test_a_page_has_the_times_and_the_number_of_its_versions(living_crawl):
     news = page_of(living_crawl, NEWS)
     assert news.first_seen == news.fetched_at < at(START + 60)
     assert news.first_seen < news.last_changed < news.last_seen
@@ -49,18 +47,18 @@ def test_a_page_has_the_times_and_the_number_of_its_versions(living_crawl: Path)
     assert 2 / 14 * 0.5 < news.change_rate < 2 / 14 * 1.5
 
 
-def test_a_page_that_never_changed_has_one_version_and_the_rate_zero(living_crawl: Path) -> None:
+def test_a_page_that_never_changed_has_one_version_and_the_rate_zero(living_crawl):
     home = page_of(living_crawl, HOME)
     assert (home.versions, bool(pd.isna(home.last_changed))) == (1, True)
     assert home.change_rate == 0
 
 
-def test_a_page_that_left_tells_since_when(living_crawl: Path) -> None:
+def test_a_page_that_left_tells_since_when(living_crawl):
     left = page_of(living_crawl, LEFT)
     assert at(START + 4 * DAY_S) <= left.gone_at <= at(START + 7 * DAY_S)
 
 
-def test_visits_have_a_row_each_in_order_of_time(living_crawl: Path) -> None:
+def test_visits_have_a_row_each_in_order_of_time(living_crawl):
     visits = pd.read_parquet(living_crawl / "visits.parquet")
     assert visits["at"].is_monotonic_increasing
     assert (visits["at"] > visits.previous_at).all()
@@ -69,7 +67,7 @@ def test_visits_have_a_row_each_in_order_of_time(living_crawl: Path) -> None:
     assert (pages.loc[visits.page].url.to_numpy() == visits.url).all()
 
 
-def test_a_crawl_that_visits_no_page_again_has_no_history(tmp_path: Path) -> None:
+def test_a_crawl_that_visits_no_page_again_has_no_history(tmp_path):
     simulation = Simulation(topic(tmp_path, HOME), {HOME: whales(HOME)}).run()
     simulation.close()
     folder = simulation.topic.output.folder
@@ -78,7 +76,7 @@ def test_a_crawl_that_visits_no_page_again_has_no_history(tmp_path: Path) -> Non
     assert read_crawl(folder).visits.empty
 
 
-def test_files_from_before_histories_can_be_read(copied: Path) -> None:
+def test_files_from_before_histories_can_be_read(copied):
     pages = pq.read_table(copied / "pages.parquet")
     shutil.rmtree(copied / "state")
     (copied / "visits.parquet").unlink()
@@ -86,13 +84,13 @@ def test_files_from_before_histories_can_be_read(copied: Path) -> None:
     assert read_crawl(copied).pages[list(HISTORY_COLUMNS)].isna().all(axis=None)
 
 
-def test_visits_that_the_files_lack_are_read_from_the_state(copied: Path) -> None:
+def test_visits_that_the_files_lack_are_read_from_the_state(copied):
     visits = pd.read_parquet(copied / "visits.parquet")
     visits.head(3).to_parquet(copied / "visits.parquet")
     assert len(read_crawl(copied).visits) == len(visits)
 
 
-def test_each_version_has_a_warc_record(living_crawl: Path) -> None:
+def test_each_version_has_a_warc_record(living_crawl):
     with StateStore.open_for_reading(living_crawl / "state") as (store, _):
         number = int(page_of(living_crawl, NEWS).seq)
         first = page_history(store.tables, number).first_version
@@ -104,14 +102,14 @@ def test_each_version_has_a_warc_record(living_crawl: Path) -> None:
     assert [text.split(b"fluke ")[-1].split()[1] for text in texts] == [b"calf", b"calf", b"saw"]
 
 
-def test_a_sound_continuous_crawl_passes_the_check(living_crawl: Path) -> None:
+def test_a_sound_continuous_crawl_passes_the_check(living_crawl):
     report = checked(living_crawl)
     assert report.damaged == []
     assert report.files == 3
 
 
 @pytest.mark.parametrize("version", ["first", "later"])
-def test_the_check_finds_a_version_without_its_warc_record(copied: Path, version: str) -> None:
+def test_the_check_finds_a_version_without_its_warc_record(copied, version):
     with StateStore.open_for_reading(copied / "state") as (store, _):
         number = int(page_of(copied, NEWS).seq)
         place = page_history(store.tables, number).first_version
@@ -124,7 +122,7 @@ def test_the_check_finds_a_version_without_its_warc_record(copied: Path, version
     assert any(f"no record of {NEWS} at offset {place.warc_offset:,}" in each for each in found)
 
 
-def test_the_check_finds_a_missing_visit(copied: Path) -> None:
+def test_the_check_finds_a_missing_visit(copied):
     identity = {"topic": "whales", "policy": "focused"}
     store = StateStore.open(copied / "state", identity)
     store.tables.delete("visits", struct.pack(">Q", 5))

@@ -1,7 +1,5 @@
 """WARC records of pages that were visited again and had not changed, read by other programs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,9 +69,7 @@ def assert_valid(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert checker.exit_value == 0, capsys.readouterr().out
 
 
-def test_a_304_is_a_revisit_record_that_refers_to_its_version(
-    crawled: Crawled, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_304_is_a_revisit_record_that_refers_to_its_version(crawled, capsys):
     folder = crawled(home("one", etag='"1"'))
     (response,) = records(folder, "response")
     not_modified = [each for each in records(folder, "revisit") if each["status"] == "304"]
@@ -86,9 +82,7 @@ def test_a_304_is_a_revisit_record_that_refers_to_its_version(
     assert_valid(folder, capsys)
 
 
-def test_an_identical_page_is_a_revisit_record_with_its_digest(
-    crawled: Crawled, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_identical_page_is_a_revisit_record_with_its_digest(crawled, capsys):
     folder = crawled(home("one"))
     (response,) = records(folder, "response")
     identical = records(folder, "revisit")
@@ -100,14 +94,12 @@ def test_an_identical_page_is_a_revisit_record_with_its_digest(
     assert_valid(folder, capsys)
 
 
-def test_each_version_is_a_response_record(crawled: Crawled) -> None:
+def test_each_version_is_a_response_record(crawled):
     folder = crawled(versions(home("one"), home("two calves in the bay")))
     assert len(records(folder, "response")) == 2
 
 
-def test_a_304_to_a_version_that_came_back_refers_to_its_first_record(
-    crawled: Crawled, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_304_to_a_version_that_came_back_refers_to_its_first_record(crawled, capsys):
     one, two = home("one", etag='"1"'), home("two calves in the bay", etag='"2"')
     folder = crawled(versions(one, two, one), days=8)
     first, _ = responses = records(folder, "response")
@@ -119,7 +111,7 @@ def test_a_304_to_a_version_that_came_back_refers_to_its_first_record(
     assert_valid(folder, capsys)
 
 
-def test_the_records_of_visits_can_be_read_as_the_page(crawled: Crawled) -> None:
+def test_the_records_of_visits_can_be_read_as_the_page(crawled):
     folder = crawled(home("one"))
     for visit in visits(folder):
         assert visit.warc_file is not None and visit.warc_offset is not None
@@ -127,7 +119,7 @@ def test_the_records_of_visits_can_be_read_as_the_page(crawled: Crawled) -> None
         assert found is not None and found.body == home("one").body
 
 
-def test_a_reader_of_responses_meets_no_damage_in_a_continuous_crawl(crawled: Crawled) -> None:
+def test_a_reader_of_responses_meets_no_damage_in_a_continuous_crawl(crawled):
     folder = crawled(home("one", etag='"1"'))
     found = list(read_responses(folder / WARC_FILE))
     assert found and all(isinstance(each, WarcResponse) for each in found)

@@ -1,7 +1,5 @@
 """The WARC files of a crawl: records, digests, and what is left out."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import zlib
@@ -32,11 +30,7 @@ AGENT = {"Host": "a.test", "User-Agent": "FocusedTest/0.1"}
 
 
 def sent(
-    url: str,
-    status: int = 200,
-    body: bytes = b"",
-    asked: Mapping[str, str] = AGENT,
-    **headers: str,
+    url: str, status: int = 200, body: bytes = b"", asked: Mapping[str, str] = AGENT, **headers: str
 ) -> HttpExchange:
     """What a client keeps of a request and its response."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -143,7 +137,7 @@ def out(done: Simulation) -> Path:
     return done.topic.output.folder
 
 
-def test_every_response_is_there_with_its_request(full) -> None:
+def test_every_response_is_there_with_its_request(full):
     found = records(out(full))
     assert [each.kind for each in found[:2]] == ["warcinfo", "response"]
     assert Counter(each.kind for each in found) == {
@@ -156,7 +150,7 @@ def test_every_response_is_there_with_its_request(full) -> None:
     assert answered == {*PAGES, A + "robots.txt", A + "moved", A + "gone"}
 
 
-def test_the_files_pass_warcios_check_of_all_digests(full, capsys) -> None:
+def test_the_files_pass_warcios_check_of_all_digests(full, capsys):
     full.close()
     arguments = type("Arguments", (), {})()
     arguments.inputs = [str(path) for path in warc_files(out(full))]
@@ -167,7 +161,7 @@ def test_the_files_pass_warcios_check_of_all_digests(full, capsys) -> None:
     assert "FAIL" not in output.upper().replace("NO DIGEST", "")
 
 
-def test_payload_digests_hold_for_fastwarc_too(full) -> None:
+def test_payload_digests_hold_for_fastwarc_too(full):
     with (out(full) / WARC_FILE).open("rb") as file:
         verified = [
             each.verify_payload_digest()
@@ -176,7 +170,7 @@ def test_payload_digests_hold_for_fastwarc_too(full) -> None:
     assert verified == [True] * 6
 
 
-def test_warcinfo_tells_who_crawled_what_with_which_manners(full) -> None:
+def test_warcinfo_tells_who_crawled_what_with_which_manners(full):
     (info,) = of_kind(out(full), "warcinfo")
     fields = dict(line.split(": ", 1) for line in info.block.decode().splitlines())
     assert fields["software"].startswith("focused-crawler/")
@@ -190,7 +184,7 @@ def test_warcinfo_tells_who_crawled_what_with_which_manners(full) -> None:
     assert "hostname" not in fields and "ip" not in fields
 
 
-def test_all_records_name_the_warcinfo_of_their_file(crawled: Crawl) -> None:
+def test_all_records_name_the_warcinfo_of_their_file(crawled):
     done = crawled(output={"max_warc_bytes": 2_000})
     for file in {each.file for each in records(out(done))}:
         info, *others = [each for each in records(out(done)) if each.file == file]
@@ -200,7 +194,7 @@ def test_all_records_name_the_warcinfo_of_their_file(crawled: Crawl) -> None:
         }
 
 
-def test_a_request_stands_beside_its_response(full) -> None:
+def test_a_request_stands_beside_its_response(full):
     (response,) = [each for each in of_kind(out(full), "response") if each.url == A + "gone"]
     (request,) = [each for each in of_kind(out(full), "request") if each.url == A + "gone"]
     assert request.fields["WARC-Concurrent-To"] == response.fields["WARC-Record-ID"]
@@ -210,14 +204,14 @@ def test_a_request_stands_beside_its_response(full) -> None:
     assert response.block.endswith(b"\r\n\r\n<p>no such page")
 
 
-def test_the_address_that_answered_is_there_where_it_is_known(full) -> None:
+def test_the_address_that_answered_is_there_where_it_is_known(full):
     known = {
         each.url: each.fields.get("WARC-IP-Address") for each in of_kind(out(full), "response")
     }
     assert (known[A], known[A + "gone"]) == ("192.0.2.7", None)
 
 
-def test_rows_tell_the_file_and_offset_of_their_record(crawled: Crawl) -> None:
+def test_rows_tell_the_file_and_offset_of_their_record(crawled):
     done = crawled(output={"max_warc_bytes": 2_000})
     assert len(warc_files(out(done))) > 1
     at = {(each.file, each.offset): each for each in records(out(done))}
@@ -231,7 +225,7 @@ def test_rows_tell_the_file_and_offset_of_their_record(crawled: Crawl) -> None:
         assert stored is not None and stored.url == url
 
 
-def test_a_payload_that_was_recorded_is_referred_to(full) -> None:
+def test_a_payload_that_was_recorded_is_referred_to(full):
     (revisit,) = of_kind(out(full), "revisit")
     (original,) = [
         each
@@ -246,7 +240,7 @@ def test_a_payload_that_was_recorded_is_referred_to(full) -> None:
     assert revisit.block.startswith(b"HTTP/1.1 200") and revisit.block.endswith(b"\r\n\r\n")
 
 
-def test_a_reader_gets_the_payload_that_a_revisit_refers_to_in_another_file(crawled: Crawl) -> None:
+def test_a_reader_gets_the_payload_that_a_revisit_refers_to_in_another_file(crawled):
     done = crawled(output={"max_warc_bytes": 1})
     files = {each.file: each.kind for each in records(out(done)) if each.url == A + "copy"}
     bodies = {
@@ -259,7 +253,7 @@ def test_a_reader_gets_the_payload_that_a_revisit_refers_to_in_another_file(craw
     assert bodies[A + "copy"] == bodies[A + "whales"] == html("the same whales")
 
 
-def test_a_recorded_web_of_the_files_answers_as_hosts_did(crawled: Crawl, tmp_path: Path) -> None:
+def test_a_recorded_web_of_the_files_answers_as_hosts_did(crawled, tmp_path):
     done = crawled(output={"max_warc_bytes": 2_000})
     done.close()
     imported = import_warc(warc_files(out(done)), tmp_path / "web", "web")
@@ -274,7 +268,7 @@ def test_a_recorded_web_of_the_files_answers_as_hosts_did(crawled: Crawl, tmp_pa
         assert web.get(A + "moved").headers["location"] == A + "target"
 
 
-def test_a_folder_of_the_files_is_a_recorded_web_too(crawled: Crawl) -> None:
+def test_a_folder_of_the_files_is_a_recorded_web_too(crawled):
     done = crawled()
     done.close()
     with RecordedWeb.open(out(done)) as web:
@@ -282,27 +276,27 @@ def test_a_folder_of_the_files_is_a_recorded_web_too(crawled: Crawl) -> None:
         assert set(web.page_urls) == set(PAGES)
 
 
-def test_the_responses_of_pages_alone_are_kept_where_that_is_asked(crawled: Crawl) -> None:
+def test_the_responses_of_pages_alone_are_kept_where_that_is_asked(crawled):
     done = crawled(output={"warc": "responses"})
     assert Counter(each.kind for each in records(out(done))) == {"warcinfo": 1, "response": 4}
     assert {each.url for each in of_kind(out(done), "response")} == set(PAGES)
 
 
-def test_no_file_is_made_where_none_is_asked(crawled: Crawl) -> None:
+def test_no_file_is_made_where_none_is_asked(crawled):
     done = crawled(output={"warc": "off"})
     assert warc_files(out(done)) == []
     assert {row["warc_file"] for row in done.rows.values()} == {None}
 
 
 @pytest.mark.parametrize("header", NO_INDEX)
-def test_what_asks_not_to_be_indexed_by_its_header_is_left_out(crawled: Crawl, header: str) -> None:
+def test_what_asks_not_to_be_indexed_by_its_header_is_left_out(crawled, header):
     web = {**WEB, A + "gone": not_found(A + "gone", X_Robots_Tag=header)}
     done = crawled(web)
     assert A + "gone" not in {each.url for each in records(out(done))}
     assert done.rows[A + "gone"]["warc_file"] is None
 
 
-def test_a_page_in_another_language_is_left_out_where_it_asks_for_it(crawled: Crawl) -> None:
+def test_a_page_in_another_language_is_left_out_where_it_asks_for_it(crawled):
     german = "Wale sind sehr große Tiere, die im Meer leben und atmen wie wir auch. " * 20
     hidden = b'<meta name="robots" content="noindex">' + html("Wale", text=german)
     url = A + "wale"
@@ -322,9 +316,7 @@ UNREAD = [FailureKind.INTERNAL_ERROR, FailureKind.PARSE_TIMEOUT, FailureKind.PAR
 
 
 @pytest.mark.parametrize("kind", [*UNREAD, FailureKind.EMPTY])
-def test_a_page_that_could_not_be_parsed_may_ask_not_to_be_indexed_and_is_left_out(
-    crawled: Crawl, kind: FailureKind
-) -> None:
+def test_a_page_that_could_not_be_parsed_may_ask_not_to_be_indexed_and_is_left_out(crawled, kind):
     whales = A + "whales"
     done = crawled(failed_ahead={whales: Failed(whales, kind, 200)})
     kept = {each.url for each in of_kind(out(done), "response")}
@@ -332,19 +324,19 @@ def test_a_page_that_could_not_be_parsed_may_ask_not_to_be_indexed_and_is_left_o
     assert (A + "whales" in kept) == (kind not in UNREAD)
 
 
-def test_each_response_of_a_page_that_is_tried_again_is_kept(crawled: Crawl) -> None:
+def test_each_response_of_a_page_that_is_tried_again_is_kept(crawled):
     busy = Failed(A, FailureKind.SERVER_ERROR, 503, exchange=sent(A, 503, b"busy"))
     done = crawled({**WEB, A: [busy, WEB[A]]})
     statuses = [each.block.split()[1] for each in of_kind(out(done), "response") if each.url == A]
     assert statuses == [b"503", b"200"]
 
 
-def test_a_failure_without_a_response_has_no_record(crawled: Crawl) -> None:
+def test_a_failure_without_a_response_has_no_record(crawled):
     done = crawled({**WEB, A + "gone": failed(A + "gone", FailureKind.TLS)})
     assert A + "gone" not in {each.url for each in records(out(done))}
 
 
-def test_a_body_is_kept_as_it_was_sent(crawled: Crawl) -> None:
+def test_a_body_is_kept_as_it_was_sent(crawled):
     body = html("whales", text="whale " * 100)
     packed = gzip.compress(body, mtime=0)
     exchange = sent(A, 200, packed, Content_Encoding="gzip", Content_Length=str(len(packed)))
@@ -368,7 +360,7 @@ CODED = {
 
 
 @pytest.mark.parametrize("coding", CODED)
-def test_bodies_of_all_codings_are_read_back(tmp_path: Path, coding: str) -> None:
+def test_bodies_of_all_codings_are_read_back(tmp_path, coding):
     exchange = sent(A, 200, CODED[coding], Content_Encoding=coding)
     capture = WarcRecordBuilder().capture(Fetched(A, 200, {}, b"whales", exchange=exchange))
     (tmp_path / WARC_FILE).write_bytes(capture.response)
@@ -377,7 +369,7 @@ def test_bodies_of_all_codings_are_read_back(tmp_path: Path, coding: str) -> Non
     assert stored.body == b"whales"
 
 
-def test_a_body_in_chunks_is_kept_without_them_and_no_reader_looks_for_them() -> None:
+def test_a_body_in_chunks_is_kept_without_them_and_no_reader_looks_for_them():
     exchange = sent(A, 200, b"5\r\nnot chunks", Transfer_Encoding="chunked")
     record = WarcRecordBuilder().capture(Fetched(A, 200, {}, b"", exchange=exchange)).response
     read = next(iter(WarcioIterator(io.BytesIO(record))))
@@ -385,7 +377,7 @@ def test_a_body_in_chunks_is_kept_without_them_and_no_reader_looks_for_them() ->
     assert read.content_stream().read() == b"5\r\nnot chunks"
 
 
-def test_a_body_that_was_cut_off_says_so() -> None:
+def test_a_body_that_was_cut_off_says_so():
     exchange = replace(sent(A, 200, b"half a pa"), truncated="length")
     record = WarcRecordBuilder().capture(Fetched(A, 200, {}, b"", exchange=exchange)).response
     read = next(iter(WarcioIterator(io.BytesIO(record))))
@@ -396,7 +388,7 @@ SECRETS = {"Authorization": "Basic c2Vj", "cookie": "session=c2Vj", "Proxy-Autho
 
 
 @pytest.mark.parametrize("name", SECRETS)
-def test_what_a_user_signs_in_with_is_never_written(name: str) -> None:
+def test_what_a_user_signs_in_with_is_never_written(name):
     asked = {**AGENT, name: SECRETS[name]}
     exchange = sent(A, 200, b"", asked=asked, Set_Cookie="session=c2Vj")
     capture = WarcRecordBuilder(requests=True).capture(Fetched(A, 200, {}, b"", exchange=exchange))
@@ -406,13 +398,13 @@ def test_what_a_user_signs_in_with_is_never_written(name: str) -> None:
     assert b"\r\nSet-Cookie: REDACTED\r\n" in response
 
 
-def test_cookies_that_anybody_gets_are_kept() -> None:
+def test_cookies_that_anybody_gets_are_kept():
     exchange = sent(A, 200, b"", Set_Cookie="lang=en")
     capture = WarcRecordBuilder(requests=True).capture(Fetched(A, 200, {}, b"", exchange=exchange))
     assert b"\r\nSet-Cookie: lang=en\r\n" in gzip.decompress(capture.response)
 
 
-def test_the_answer_to_a_form_is_kept_without_its_cookies() -> None:
+def test_the_answer_to_a_form_is_kept_without_its_cookies():
     head = format_http_head("POST /login HTTP/1.1", {**AGENT, "Content-Length": "9"})
     exchange = replace(sent(A, 200, b"", Set_Cookie="session=c2Vj"), request_head=head)
     capture = WarcRecordBuilder(requests=True).capture(Fetched(A, 200, {}, b"", exchange=exchange))
@@ -420,7 +412,7 @@ def test_the_answer_to_a_form_is_kept_without_its_cookies() -> None:
     assert b"WARC-Truncated: unspecified\r\n" in gzip.decompress(capture.request)
 
 
-def test_a_crash_leaves_whole_records_alone(crawled: Crawl) -> None:
+def test_a_crash_leaves_whole_records_alone(crawled):
     done = crawled()
     done.store.commit()
     before = records(out(done))
@@ -435,7 +427,7 @@ def test_a_crash_leaves_whole_records_alone(crawled: Crawl) -> None:
     assert len(list(page_rows(done.store.tables))) == 6
 
 
-def test_a_resumed_session_says_again_who_crawls(tmp_path: Path) -> None:
+def test_a_resumed_session_says_again_who_crawls(tmp_path):
     first = Simulation(topic(tmp_path, A), WEB).run(pages=1)
     first.restart().run()
     assert len(of_kind(out(first), "warcinfo")) == 2
@@ -445,6 +437,6 @@ def test_a_resumed_session_says_again_who_crawls(tmp_path: Path) -> None:
     first.close()
 
 
-def test_outcomes_are_equal_whatever_was_kept_of_them() -> None:
+def test_outcomes_are_equal_whatever_was_kept_of_them():
     assert Fetched(A, 200, exchange=sent(A)) == Fetched(A, 200)
     assert Failed(A, FailureKind.GONE, exchange=sent(A)) == Failed(A, FailureKind.GONE)

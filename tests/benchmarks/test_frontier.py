@@ -1,9 +1,6 @@
 """The benchmark of the frontier: links sampled from a crawl, and a frontier that is killed."""
 
-from __future__ import annotations
-
 import pickle
-from pathlib import Path
 
 import pytest
 from frontier import Job, measure_frontier
@@ -59,7 +56,7 @@ def urls(page: SampledPage) -> list[str]:
     return [link.url for link in page.links]
 
 
-def test_a_recorded_link_was_queued_when_an_earlier_page_had_it() -> None:
+def test_a_recorded_link_was_queued_when_an_earlier_page_had_it():
     found = recording(
         settled("https://a.test/", "https://a.test/1", "https://b.test/"),
         settled("https://a.test/1", "https://a.test/2", "https://b.test/"),
@@ -67,12 +64,12 @@ def test_a_recorded_link_was_queued_when_an_earlier_page_had_it() -> None:
     assert [link.was_queued for link in found.links] == [False, False, False, True]
 
 
-def test_the_hosts_of_a_recorded_page_are_numbered_from_its_own() -> None:
+def test_the_hosts_of_a_recorded_page_are_numbered_from_its_own():
     found = recording(settled("https://a.test/", "https://b.test/", "https://a.test/1"))
     assert [link.host for link in found.links] == [1, 0]
 
 
-def test_sampled_links_are_normalised_and_differ_on_a_page() -> None:
+def test_sampled_links_are_normalised_and_differ_on_a_page():
     page = source().page()
     assert len(set(urls(page))) == PAGE_LINKS
     for link in page.links:
@@ -80,28 +77,28 @@ def test_sampled_links_are_normalised_and_differ_on_a_page() -> None:
         assert (link.key, link.host) == (link_key(link.url), host_of(link.url))
 
 
-def test_the_same_seed_samples_the_same_pages() -> None:
+def test_the_same_seed_samples_the_same_pages():
     one, same, other = source(), source(), source(seed=1)
     pages = [urls(one.page()) for _ in range(20)]
     assert pages == [urls(same.page()) for _ in range(20)]
     assert pages != [urls(other.page()) for _ in range(20)]
 
 
-def test_a_pickled_source_goes_on_where_it_was() -> None:
+def test_a_pickled_source_goes_on_where_it_was():
     one = source()
     one.page()
     same = pickle.loads(pickle.dumps(one))
     assert urls(one.page()) == urls(same.page())
 
 
-def test_links_repeat_as_often_as_in_the_recording() -> None:
+def test_links_repeat_as_often_as_in_the_recording():
     sampled, found = source(), set()
     for _ in range(200):
         found.update(urls(sampled.page()))
     assert 0.5 < 1 - len(found) / (200 * PAGE_LINKS) < 0.8  # recorded: 0.74
 
 
-def test_a_queued_link_keeps_its_anchor() -> None:
+def test_a_queued_link_keeps_its_anchor():
     page = source().page()
     first, second, *_ = queued_links(page, {}, now=0.0)
     waiting = {first.key: replace(first, anchor="before", parent="https://earlier.test/")}
@@ -110,7 +107,7 @@ def test_a_queued_link_keeps_its_anchor() -> None:
     assert (new.anchor, new.parent) == (second.anchor, page.url)
 
 
-def test_a_frontier_that_is_killed_has_all_that_was_committed(tmp_path: Path) -> None:
+def test_a_frontier_that_is_killed_has_all_that_was_committed(tmp_path):
     grown, reopened = measure_frontier(Job(tmp_path / "state", source(), 3_000))
     assert grown.figures["links"] >= 3_000
     assert grown.figures["turn us"] > 0

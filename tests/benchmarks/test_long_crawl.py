@@ -1,7 +1,5 @@
 """The generated web of the long crawl, and its report."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

@@ -1,9 +1,6 @@
 """Two versions of a policy compared from the same starts."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import paired_harvest
 import pytest
@@ -21,7 +18,7 @@ def differences(before: list[Row], after: list[Row]) -> dict[str, paired_harvest
     return {each.part: each for each in paired_harvest.compare_versions(grid)}
 
 
-def test_differences_are_by_web_by_kind_of_start_and_over_all() -> None:
+def test_differences_are_by_web_by_kind_of_start_and_over_all():
     other = {"web": "other", "seeds": "off-topic:5"}
     found = differences(runs(OLD) + runs(OLD, **other), runs(NEW) + runs(OLD, **other))
     points = {part: round(100 * each.by_topics.mean, 6) for part, each in found.items()}
@@ -35,25 +32,25 @@ def test_differences_are_by_web_by_kind_of_start_and_over_all() -> None:
     assert (found["web"].before, found["web"].after) == pytest.approx((0.325, 0.425))
 
 
-def test_only_starts_that_both_versions_have_count() -> None:
+def test_only_starts_that_both_versions_have_count():
     found = differences(runs(OLD), [*runs(NEW), run("focused", 0.9, repeat=7)])
     assert found["all starts"].pair.starts == 4
     with pytest.raises(ComparisonError, match="no start of focused in common"):
         differences(runs(OLD), runs(NEW, seeds="off-topic:5"))
 
 
-def test_an_unreachable_start_counts_neither_if_only_one_version_measured_it() -> None:
+def test_an_unreachable_start_counts_neither_if_only_one_version_measured_it():
     before = [*runs(OLD), run("focused", 0.0, topic="stars")]
     after = [*runs(NEW), run("focused", 0.0, topic="stars", reachable=0)]
     assert differences(before, after)["all starts"].pair.starts == 4
 
 
-def test_runs_of_other_budgets_are_refused() -> None:
+def test_runs_of_other_budgets_are_refused():
     with pytest.raises(ComparisonError, match="budgets of 100 and 50 pages"):
         differences(runs(OLD), runs(NEW, budget=50))
 
 
-def test_the_documents_of_a_work_folder_are_read_together(tmp_path: Path) -> None:
+def test_the_documents_of_a_work_folder_are_read_together(tmp_path):
     for web in ("one", "two"):
         (tmp_path / web).mkdir()
         rows = runs(OLD, web=web)
@@ -61,7 +58,7 @@ def test_the_documents_of_a_work_folder_are_read_together(tmp_path: Path) -> Non
     assert {each.web for each in paired_harvest.read_runs(tmp_path)} == {"one", "two"}
 
 
-def test_a_folder_without_runs_or_with_a_run_twice_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_runs_or_with_a_run_twice_is_refused(tmp_path):
     with pytest.raises(ComparisonError, match=r"holds no comparison\.json"):
         paired_harvest.read_runs(tmp_path)
     for name in ("one", "two"):
@@ -71,9 +68,7 @@ def test_a_folder_without_runs_or_with_a_run_twice_is_refused(tmp_path: Path) ->
         paired_harvest.read_runs(tmp_path)
 
 
-def test_it_prints_a_row_for_each_part_and_topic(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_prints_a_row_for_each_part_and_topic(tmp_path, capsys):
     for name, harvests in {"old": OLD, "new": NEW}.items():
         (tmp_path / name).write_text(json.dumps(document(runs(harvests))))
     assert paired_harvest.main([str(tmp_path / "old"), str(tmp_path / "new"), "--topics"]) == 0

@@ -1,7 +1,5 @@
 """Each text is scored once, and the cache is bounded."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

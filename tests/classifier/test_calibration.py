@@ -1,7 +1,5 @@
 """Calibration turns scores into probabilities."""
 
-from __future__ import annotations
-
 from dataclasses import astuple
 
 import numpy as np

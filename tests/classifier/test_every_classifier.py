@@ -1,7 +1,5 @@
 """The contract of every topic classifier."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -16,11 +14,7 @@ from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 
 from focused.classifier.sklearn_classifier import SklearnTopicClassifier, page_to_text
-from focused.classifier.topic_classifier import (
-    ConstantClassifier,
-    TopicClassifier,
-    score_meanings,
-)
+from focused.classifier.topic_classifier import ConstantClassifier, TopicClassifier, score_meanings
 from focused.topic import ESTIMATORS
 from focused.web.page import Page
 from focused_lab.runner import CachingClassifier, SharedCpuTime

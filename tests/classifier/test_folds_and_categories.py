@@ -1,7 +1,5 @@
 """Small categories are merged; folds keep hosts whole."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The keyword classifier ranks pages by their keywords."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

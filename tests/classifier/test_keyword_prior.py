@@ -1,7 +1,5 @@
 """Keywords are a prior of the classifier, updated by labels."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from statistics import median
 

@@ -1,7 +1,5 @@
 """Labels as samples."""
 
-from __future__ import annotations
-
 from focused.classifier.model_file import load_model, save_model
 from focused.classifier.sample_texts import OTHER_CATEGORY, LabelCounts, add_labels
 from focused.classifier.topic_training import train_topic

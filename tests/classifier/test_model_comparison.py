@@ -1,7 +1,5 @@
 """A new model is compared with the old one on held-out pages."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Model files round-trip, and loading never executes code."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

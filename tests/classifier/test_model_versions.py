@@ -1,7 +1,5 @@
 """Replaced models are kept as versions and can be restored."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

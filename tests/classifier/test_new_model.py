@@ -1,7 +1,5 @@
 """A new model records the pages it was trained on."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

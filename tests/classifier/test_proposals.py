@@ -1,7 +1,5 @@
 """Samples proposed from the first crawl."""
 
-from __future__ import annotations
-
 from itertools import count, islice
 
 from focused.classifier.keyword_classifier import (

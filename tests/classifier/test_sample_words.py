@@ -1,7 +1,5 @@
 """Vocabulary and vectors of training documents."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Adapters for scikit-learn estimators, and the errors of unusable ones."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.feature_extraction.text import CountVectorizer

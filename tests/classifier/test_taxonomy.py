@@ -1,7 +1,5 @@
 """Naive Bayes over categories, flat and down the tree."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """The threshold by its target."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The linear topic classifier; what it shares with others: test_every_classifier.py."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Training: samples in, model and report out, errors."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Samples that may mislead training, and their warnings."""
 
-from __future__ import annotations
-
 import random
 import re
 

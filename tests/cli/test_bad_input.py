@@ -1,7 +1,5 @@
 """User errors in real commands: one clear line, an exit status, no traceback."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The commands in sequence: import a web, train, crawl, report, explain."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
@@ -110,9 +108,7 @@ COMPLETION = re.findall(
 
 
 @pytest.mark.parametrize(("variable", "shell"), COMPLETION)
-def test_the_documented_variable_prints_the_completion_of_the_shell(
-    variable: str, shell: str
-) -> None:
+def test_the_documented_variable_prints_the_completion_of_the_shell(variable, shell):
     done = CliRunner().invoke(
         main, prog_name="focused", env={variable: f"{shell}_source"}, complete_var=variable
     )
@@ -120,14 +116,10 @@ def test_the_documented_variable_prints_the_completion_of_the_shell(
     assert f"{variable}={shell}_complete" in done.output
 
 
-def test_commands_are_completed() -> None:
+def test_commands_are_completed():
     done = CliRunner().invoke(
         main,
         prog_name="focused",
-        env={
-            "_FOCUSED_COMPLETE": "bash_complete",
-            "COMP_WORDS": "focused hist",
-            "COMP_CWORD": "1",
-        },
+        env={"_FOCUSED_COMPLETE": "bash_complete", "COMP_WORDS": "focused hist", "COMP_CWORD": "1"},
     )
     assert done.output == "plain,history\n"

@@ -1,7 +1,5 @@
 """The command ``focused export``."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path
@@ -20,7 +18,7 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
 run = partial(focused, "export")
 
 
-def test_a_crawl_becomes_a_corpus_beside_it(crawl: Path) -> None:
+def test_a_crawl_becomes_a_corpus_beside_it(crawl):
     result = run(crawl, "--processes", 1)
     folder = crawl.with_name(f"{crawl.name}-corpus")
     lines = (folder / "train.jsonl").read_text("utf-8").splitlines()
@@ -36,7 +34,7 @@ def test_a_crawl_becomes_a_corpus_beside_it(crawl: Path) -> None:
     )
 
 
-def test_options_reach_the_filter(crawl: Path, tmp_path: Path) -> None:
+def test_options_reach_the_filter(crawl, tmp_path):
     result = run(
         crawl,
         *("--out", tmp_path / "out", "--language", "de", "--not-robots", "NOAI"),
@@ -49,7 +47,7 @@ def test_options_reach_the_filter(crawl: Path, tmp_path: Path) -> None:
     assert arguments["pages"]["fetched_since"] == 0.0
 
 
-def test_chunks_and_splits(crawl: Path, tmp_path: Path) -> None:
+def test_chunks_and_splits(crawl, tmp_path):
     options = ("--chunk-chars", 200, "--validation", 0.5, "--compression", "gzip")
     run(crawl, "--out", tmp_path / "out", *options)
     assert {"train.jsonl.gz", "validation.jsonl.gz"} <= {
@@ -66,14 +64,12 @@ def test_chunks_and_splits(crawl: Path, tmp_path: Path) -> None:
         (["--format", "parquet", "--compression", "gzip"], "--compression: parquet has none"),
     ],
 )
-def test_a_wrong_value_is_refused(
-    crawl: Path, tmp_path: Path, arguments: list[str], message: str
-) -> None:
+def test_a_wrong_value_is_refused(crawl, tmp_path, arguments, message):
     result = run(crawl, "--out", tmp_path / "out", *arguments, status=2)
     assert message in result.output.splitlines()[-1]
     assert not (tmp_path / "out").exists()
 
 
-def test_names_on_the_terminal_are_escaped(crawl: Path, tmp_path: Path) -> None:
+def test_names_on_the_terminal_are_escaped(crawl, tmp_path):
     result = run(crawl, "--out", tmp_path / "red\x1b[31m", "--language", "de")
     assert "\x1b" not in result.output and "red\\x1b[31m" in result.output

@@ -1,7 +1,5 @@
 """``focused frontier ...`` on the folder of a finished crawl."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -18,10 +16,8 @@ from focused.cli.frontier import open_frontier
 from focused.crawl.hosts.failures import DeadHosts
 from focused.frontier.disk_frontier import DiskFrontier, Offer
 from focused.frontier.host_pace import HostPace
-from focused.frontier.queued_link import link_key
 from focused.storage.state_store import StateStore
 from focused.web.page import FailureKind
-from focused.web.urls import host_of
 from tests.cli.test_bad_input import Ran, run
 from tests.frontier.steps import drop_host
 from tests.live.webs import SEED, wide_web
@@ -112,11 +108,6 @@ def test_one_host_is_reported_with_its_best_links(frontier):
     assert len(report["links"]) == min(3, host["queued"]) > 0
     assert report["links"][0]["priority"] == host["best"]
     assert all(link["url"].startswith("http://h1.test/") for link in report["links"])
-
-
-def test_to_look_changes_nothing(frontier, folder):
-    first, second = shown(frontier, "--best", 50), shown(frontier, "--best", 50)
-    assert first["links"] == second["links"]
 
 
 def test_the_frontier_of_a_running_crawl_is_shown_as_it_was_and_cannot_be_changed(frontier, folder):
@@ -290,21 +281,6 @@ def test_what_is_exported_and_dropped_does_not_come_back_for_it_was_seen(frontie
     frontier("drop", ..., "--matching", ".")
     done = frontier("import", ..., path)
     assert done.stdout == f"added 0 links; {count} were known, 0 refused, 0 no links\n"
-
-
-def test_a_frontier_is_carried_to_another_crawl_as_it_was(frontier, folder, tmp_path):
-    path, back = tmp_path / "links.parquet", tmp_path / "back.parquet"
-    frontier("export", ..., path)
-    links = shown(frontier, "--best", 500)["links"]
-    frontier("drop", ..., "--matching", ".")
-    store = StateStore.reopen(folder / "state")
-    for link in links:
-        assert DiskFrontier(store.tables).forget(host_of(link["url"]), link_key(link["url"]))
-    store.close()
-    assert frontier("import", ..., path).stdout.startswith(f"added {len(links)} links; 0 were")
-    frontier("export", ..., back)
-    by_url = [pd.read_parquet(each).set_index("url").sort_index() for each in (path, back)]
-    pd.testing.assert_frame_equal(*by_url)
 
 
 def test_bad_rows_are_reported_by_number_and_the_others_are_imported(frontier, tmp_path):

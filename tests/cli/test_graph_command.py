@@ -1,7 +1,5 @@
 """The command ``focused graph``, and the graph in the report."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path
@@ -41,7 +39,7 @@ def folder(crawl: Path) -> Path:
     return made
 
 
-def test_links_of_a_page_are_listed(folder: Path) -> None:
+def test_links_of_a_page_are_listed(folder):
     assert graph("out", folder, HUB).stdout.split() == [TOPIC, OWN]
     # As people type it.
     assert graph("in", folder, "Topic.example").stdout.split() == [HUB, OWN]
@@ -52,18 +50,18 @@ def test_links_of_a_page_are_listed(folder: Path) -> None:
     assert rows[0] == {"url": HUB, "anchor": "to top", "nofollow": False}
 
 
-def test_control_characters_are_escaped(folder: Path) -> None:
+def test_control_characters_are_escaped(folder):
     assert "\\x1b[2J" in graph("out", folder, OWN).stdout
     assert "\x1b" not in graph("top", folder, "--by", "in-degree").output
 
 
-def test_links_of_a_host_are_counted(folder: Path) -> None:
+def test_links_of_a_host_are_counted(folder):
     rows = json.loads(graph("out", folder, "hub.example", "--hosts", "--json").stdout)
     assert rows == [{"host": "topic.example", "links": 2}]
     graph("in", folder, "x.example", "--hosts", status=2)
 
 
-def test_statistics(folder: Path) -> None:
+def test_statistics(folder):
     found = json.loads(graph("stats", folder, "--json").stdout)
     assert (found["pages"], found["fetched"], found["links"], found["hosts"]) == (4, 3, 5, 3)
     assert found["largest in-degree"] == 2 and found["links between hosts"] == 3
@@ -80,20 +78,20 @@ def test_statistics(folder: Path) -> None:
         ("topic-pagerank", OWN),
     ],
 )
-def test_the_best_pages_by_each_measure(folder: Path, by: str, best: str) -> None:
+def test_the_best_pages_by_each_measure(folder, by, best):
     rows = json.loads(graph("top", folder, "--by", by, "--json", "--limit", 2).stdout)
     scores = {row["url"]: row[by] for row in rows}
     assert scores[best] == max(scores.values())
 
 
-def test_the_best_hosts(folder: Path) -> None:
+def test_the_best_hosts(folder):
     rows = json.loads(graph("top", folder, "--hosts", "--by", "in-degree", "--json").stdout)
     assert rows[0]["in-degree"] == 1 and len(rows) == 3
     assert "pagerank" in graph("top", folder, "--hosts", "--by", "pagerank").stdout
     assert "hosts have in-degree and pagerank" in graph("top", folder, "--hosts", status=2).stderr
 
 
-def test_the_graph_is_exported(folder: Path, tmp_path: Path) -> None:
+def test_the_graph_is_exported(folder, tmp_path):
     graph("export", folder, tmp_path / "web.graphml", "--fetched")
     assert len(nx.read_graphml(tmp_path / "web.graphml").edges) == 4
     graph("export", folder, tmp_path / "hosts.parquet", "--hosts")
@@ -101,7 +99,7 @@ def test_the_graph_is_exported(folder: Path, tmp_path: Path) -> None:
     graph("export", folder, tmp_path / "none" / "a.parquet", status=2)
 
 
-def test_what_cannot_be_done_is_explained(crawl: Path, folder: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_done_is_explained(crawl, folder, tmp_path):
     assert "no page of this link graph" in graph("in", folder, "http://x/", status=2).stderr
     assert "holds no link graph" in graph("stats", crawl, status=2).stderr
     assert "has other files" in graph("build", crawl, "--out", crawl, status=2).stderr

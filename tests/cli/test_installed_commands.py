@@ -1,7 +1,5 @@
 """Commands of other packages: entry points of the group ``focused.commands``."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -43,11 +41,11 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
 
 
-def test_a_package_adds_a_command() -> None:
+def test_a_package_adds_a_command():
     assert focused("greet").output == "hello\n"
 
 
-def test_a_command_of_the_crawler_cannot_be_replaced() -> None:
+def test_a_command_of_the_crawler_cannot_be_replaced():
     assert "replaced" not in focused("crawl", "--help").output
 
 
@@ -61,17 +59,17 @@ def test_a_command_of_the_crawler_cannot_be_replaced() -> None:
         ),
     ],
 )
-def test_what_is_no_command_is_named_with_its_package(name: str, message: str) -> None:
+def test_what_is_no_command_is_named_with_its_package(name, message):
     result = focused(name, status=2)
     assert message in result.output
 
 
-def test_an_unknown_command_is_a_usage_error() -> None:
+def test_an_unknown_command_is_a_usage_error():
     result = focused("comparisons", status=2)
     assert "No such command" in result.output
 
 
-def test_each_line_of_the_help_begins_as_the_help_of_its_command() -> None:
+def test_each_line_of_the_help_begins_as_the_help_of_its_command():
     context = click.Context(main)
     for name, (_, line) in OWN_COMMANDS.items():
         command = main.get_command(context, name)
@@ -79,7 +77,7 @@ def test_each_line_of_the_help_begins_as_the_help_of_its_command() -> None:
         assert command.help.startswith(line.removesuffix(".").partition(":")[0]), name
 
 
-def test_the_help_imports_no_command() -> None:
+def test_the_help_imports_no_command():
     code = "import sys; from focused.cli import main; main(['--help'], standalone_mode=False); "
     child = [sys.executable, "-P", "-c", f"{code} print(*sys.modules)"]
     loaded = subprocess.run(child, capture_output=True, text=True, check=True).stdout.split()

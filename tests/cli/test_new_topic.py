@@ -1,7 +1,5 @@
 """From keywords and a seed to a first model, labels, and a better model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Which crawl ``focused report`` and ``focused why`` use."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

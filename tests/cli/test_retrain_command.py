@@ -1,7 +1,5 @@
 """Retraining with few samples, few labels, few held-out pages."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,9 +33,7 @@ def fetch(url: str) -> Page | None:
     return PAGES.get(url)
 
 
-def test_three_good_samples_are_enough_and_the_better_taught_model_takes_over(
-    begun: Topic, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_three_good_samples_are_enough_and_the_better_taught_model_takes_over(begun, capsys):
     before = begun.training.model.read_bytes()
     labels = (label("cheese", 20, "yes"), label("cheese", 21, "yes"), label("garden", 30, "no"))
     assert retrain_from(begun, labels, fetch, replace=False) == 0
@@ -48,14 +44,12 @@ def test_three_good_samples_are_enough_and_the_better_taught_model_takes_over(
     assert "0 pages are held out, too few to compare the models" in output
 
 
-def test_labels_that_say_no_to_every_listed_page_are_no_dead_end(begun: Topic) -> None:
+def test_labels_that_say_no_to_every_listed_page_are_no_dead_end(begun):
     labels = (label("cheese", 0, "no"), *(label("garden", n, "no") for n in range(20, 30)))
     assert retrain_from(begun, labels, fetch, replace=False) == 0
 
 
-def test_a_few_held_out_pages_that_clearly_speak_against_the_new_model_keep_the_old(
-    begun: Topic, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_few_held_out_pages_that_clearly_speak_against_the_new_model_keep_the_old(begun, capsys):
     """What teaches is labelled wrongly, what is held out rightly."""
     wrong = [label("cheese", n, "no") for n in range(20, 35)]
     wrong += [label("garden", n, "yes") for n in range(20, 35)]
@@ -64,7 +58,7 @@ def test_a_few_held_out_pages_that_clearly_speak_against_the_new_model_keep_the_
     assert "the old model is better on the 8 held-out pages" in capsys.readouterr().out
 
 
-def test_without_a_new_label_a_comparison_of_too_few_pages_keeps_the_old(begun: Topic) -> None:
+def test_without_a_new_label_a_comparison_of_too_few_pages_keeps_the_old(begun):
     labels = (label("cheese", 20, "yes"),)
     assert retrain_from(begun, labels, fetch, replace=False) == 0
     directory = begun.training.directory[0]

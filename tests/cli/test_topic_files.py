@@ -1,10 +1,7 @@
 """The files of a new topic: written once, resumed, never lost."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,16 +24,14 @@ def files(idea: NewTopicOptions) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in idea.folder.glob("*.*")}
 
 
-def test_seeds_may_be_written_by_an_editor_of_windows(idea: NewTopicOptions) -> None:
+def test_seeds_may_be_written_by_an_editor_of_windows(idea):
     idea.seeds.write_bytes(b"\xef\xbb\xbfhttps://a.example/\r\nhttps://b.example/\r\n\r\n")
     write_topic_files(idea)
     assert load_topic(idea.topic_file).seeds.urls == ("https://a.example/", "https://b.example/")
 
 
 @pytest.mark.parametrize("word", ["caf\x7fe", 'a "quoted" word', "back\\slash", "tab\there", "鯨"])
-def test_any_keyword_comes_back_out_of_the_topic_file_as_it_was_reported(
-    idea: NewTopicOptions, word: str
-) -> None:
+def test_any_keyword_comes_back_out_of_the_topic_file_as_it_was_reported(idea, word):
     write_topic_files(replace(idea, keywords=(word,)))
     assert load_topic(idea.topic_file).training.keywords == (word,)
 
@@ -51,28 +46,26 @@ def test_any_keyword_comes_back_out_of_the_topic_file_as_it_was_reported(
         ({"name": "a/b"}, "a name has letters"),
     ],
 )
-def test_what_can_be_no_topic_is_reported_by_its_option_and_leaves_nothing(
-    idea: NewTopicOptions, changed: dict[str, Any], message: str
-) -> None:
+def test_what_can_be_no_topic_is_reported_by_its_option_and_leaves_nothing(idea, changed, message):
     with pytest.raises(ConfigurationError, match=message):
         write_topic_files(replace(idea, **changed))
     assert not files(idea)
 
 
-def test_seeds_that_are_none_are_reported_by_the_file_they_stand_in(idea: NewTopicOptions) -> None:
+def test_seeds_that_are_none_are_reported_by_the_file_they_stand_in(idea):
     idea.seeds.write_text("www.example.org\n")
     with pytest.raises(ConfigurationError, match=r"--seeds .*seeds\.txt.*not a URL"):
         write_topic_files(idea)
     assert not files(idea)
 
 
-def test_seeds_that_are_no_utf_8_are_reported_with_the_line(idea: NewTopicOptions) -> None:
+def test_seeds_that_are_no_utf_8_are_reported_with_the_line(idea):
     idea.seeds.write_bytes("https://a.test/\nhttps://a.test/\xe9\n".encode("latin-1"))
     with pytest.raises(ConfigurationError, match=r"--seeds .*seeds\.txt: line 2 is not UTF-8"):
         write_topic_files(idea)
 
 
-def test_the_same_idea_continues_with_what_was_begun(idea: NewTopicOptions) -> None:
+def test_the_same_idea_continues_with_what_was_begun(idea):
     write_topic_files(idea)
     before = files(idea)
     (idea.start / "state").mkdir(parents=True)
@@ -81,7 +74,7 @@ def test_the_same_idea_continues_with_what_was_begun(idea: NewTopicOptions) -> N
     assert (idea.start / "state").is_dir()
 
 
-def test_what_somebody_added_to_the_file_of_an_attempt_stays(idea: NewTopicOptions) -> None:
+def test_what_somebody_added_to_the_file_of_an_attempt_stays(idea):
     write_topic_files(idea)
     with idea.topic_file.open("a") as file:
         file.write("\n[scope]\nprivate_addresses = true\n")
@@ -89,7 +82,7 @@ def test_what_somebody_added_to_the_file_of_an_attempt_stays(idea: NewTopicOptio
     assert load_topic(idea.topic_file).scope.private_addresses
 
 
-def test_seeds_and_keywords_that_are_given_twice_are_the_same_idea(idea: NewTopicOptions) -> None:
+def test_seeds_and_keywords_that_are_given_twice_are_the_same_idea(idea):
     idea.seeds.write_text("https://a.example/\nhttps://a.example/\n")
     twice = replace(idea, keywords=("gouda", "brie", "gouda"), user_agent=f" {BOT} ")
     write_topic_files(twice)
@@ -98,7 +91,7 @@ def test_seeds_and_keywords_that_are_given_twice_are_the_same_idea(idea: NewTopi
     assert files(idea) == before
 
 
-def test_a_file_that_lists_samples_elsewhere_is_not_continued(idea: NewTopicOptions) -> None:
+def test_a_file_that_lists_samples_elsewhere_is_not_continued(idea):
     write_topic_files(idea)
     elsewhere = idea.topic_file.read_text().replace('["cheese.tsv"]', '["mine.tsv", "cheese.tsv"]')
     idea.topic_file.write_text(elsewhere)
@@ -108,7 +101,7 @@ def test_a_file_that_lists_samples_elsewhere_is_not_continued(idea: NewTopicOpti
     assert (idea.folder / "cheese.toml.1").read_text() == elsewhere
 
 
-def test_a_file_that_somebody_made_invalid_is_told_and_left(idea: NewTopicOptions) -> None:
+def test_a_file_that_somebody_made_invalid_is_told_and_left(idea):
     write_topic_files(idea)
     with idea.topic_file.open("a") as file:
         file.write("\n[scoop]\n")
@@ -118,9 +111,7 @@ def test_a_file_that_somebody_made_invalid_is_told_and_left(idea: NewTopicOption
     assert files(idea) == before
 
 
-def test_other_words_after_an_attempt_that_found_no_samples_begin_anew_and_lose_nothing(
-    idea: NewTopicOptions,
-) -> None:
+def test_other_words_after_an_attempt_that_found_no_samples_begin_anew_and_lose_nothing(idea):
     write_topic_files(idea)
     before = idea.topic_file.read_bytes()
     write_topic_files(replace(idea, keywords=("rind",)))
@@ -128,9 +119,7 @@ def test_other_words_after_an_attempt_that_found_no_samples_begin_anew_and_lose_
     assert (idea.folder / "cheese.toml.1").read_bytes() == before
 
 
-def test_a_topic_that_has_samples_is_left_alone_and_its_next_step_told(
-    idea: NewTopicOptions,
-) -> None:
+def test_a_topic_that_has_samples_is_left_alone_and_its_next_step_told(idea):
     write_topic_files(idea)
     idea.directory.write_text("Top/cheese\thttps://a.example/\n")
     before = files(idea)
@@ -139,7 +128,7 @@ def test_a_topic_that_has_samples_is_left_alone_and_its_next_step_told(
     assert files(idea) == before
 
 
-def test_a_topic_file_that_somebody_wrote_is_left_alone(idea: NewTopicOptions) -> None:
+def test_a_topic_file_that_somebody_wrote_is_left_alone(idea):
     idea.folder.mkdir()
     idea.topic_file.write_text("name = 'mine'")
     with pytest.raises(ConfigurationError, match="exists"):

@@ -1,7 +1,5 @@
 """The console in a real browser, over a crawl that runs."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -48,14 +46,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCrawl]:
         process = start(topic, site.address)
         wait_for_answers(site, 20, process)
         console = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "focused.cli",
-                "ui",
-                str(home),
-                "--no-browser",
-            ],
+            [sys.executable, "-m", "focused.cli", "ui", str(home), "--no-browser"],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -153,7 +144,7 @@ def errors(window: Any) -> list[str]:
     return [each["message"] for each in window.get_log("browser") if each["level"] == "SEVERE"]
 
 
-def test_figures_and_curves_follow_the_crawl(console: Any) -> None:
+def test_figures_and_curves_follow_the_crawl(console):
     first = int(value(console, "On topic"))
     until(console, lambda: int(value(console, "On topic")) > first)
     assert value(console, "Harvest rate").endswith("%")
@@ -163,7 +154,7 @@ def test_figures_and_curves_follow_the_crawl(console: Any) -> None:
     assert errors(console) == []
 
 
-def test_titles_and_anchors_of_hostile_pages_stay_text(console: Any) -> None:
+def test_titles_and_anchors_of_hostile_pages_stay_text(console):
     search_pages(console, "hostile.test")
     assert "<script>" in text(console, "#page-table")
     open_page(console, index=-1)
@@ -176,7 +167,7 @@ def test_titles_and_anchors_of_hostile_pages_stay_text(console: Any) -> None:
     assert errors(console) == []
 
 
-def test_pages_can_be_filtered_and_a_page_shows_its_path(console: Any) -> None:
+def test_pages_can_be_filtered_and_a_page_shows_its_path(console):
     search_pages(console, "h3.test/0")
     assert text(console, "#page-count").endswith("of 1")
     open_page(console)
@@ -184,7 +175,7 @@ def test_pages_can_be_filtered_and_a_page_shows_its_path(console: Any) -> None:
     assert path.index(SEED) < path.index("http://h3.test/0")
 
 
-def test_the_link_graph_of_a_running_crawl_leads_from_page_to_page(console: Any) -> None:
+def test_the_link_graph_of_a_running_crawl_leads_from_page_to_page(console):
     search_pages(console, "h3.test/0")
     assert text(console, "#page-count").endswith("of 1")
     open_page(console)
@@ -204,11 +195,11 @@ def test_the_link_graph_of_a_running_crawl_leads_from_page_to_page(console: Any)
     assert errors(console) == []
 
 
-def test_the_bandwidth_is_shown(console: Any) -> None:
+def test_the_bandwidth_is_shown(console):
     until(console, lambda: value(console, "Bandwidth").endswith(" Mbit/s"))
 
 
-def test_texts_are_searched(console: Any) -> None:
+def test_texts_are_searched(console):
     open_tab(console, "search")
     console.find_element("id", "update-index").click()
     until(console, lambda: "pages indexed." in text(console, "#search-state"))
@@ -219,7 +210,7 @@ def test_texts_are_searched(console: Any) -> None:
     assert errors(console) == []
 
 
-def test_the_link_graph_is_built_and_shows_hubs_and_authorities(console: Any) -> None:
+def test_the_link_graph_is_built_and_shows_hubs_and_authorities(console):
     open_tab(console, "links")
     until(console, lambda: "No link graph yet" in text(console, "#graph-state"))
     console.find_element("id", "build-graph").click()
@@ -231,7 +222,7 @@ def test_the_link_graph_is_built_and_shows_hubs_and_authorities(console: Any) ->
     assert errors(console) == []
 
 
-def test_the_label_page_opens_from_the_console(console: Any) -> None:
+def test_the_label_page_opens_from_the_console(console):
     search_pages(console)  # there are some to label
     open_tab(console, "model")
     console.find_element("id", "label").click()
@@ -241,14 +232,14 @@ def test_the_label_page_opens_from_the_console(console: Any) -> None:
     until(console, lambda: console.title.startswith("Label: "))
 
 
-def test_retraining_shows_its_output(console: Any) -> None:
+def test_retraining_shows_its_output(console):
     open_tab(console, "model")
     console.find_element("id", "retrain").click()
     until(console, lambda: "Failed" in text(console, "#retraining"))
     assert "focused:" in text(console, "#retraining")
 
 
-def test_hosts_and_frontier_show_what_waits(console: Any) -> None:
+def test_hosts_and_frontier_show_what_waits(console):
     open_tab(console, "hosts")
     until(console, lambda: "h3.test" in text(console, "#host-table"))
     open_tab(console, "frontier")
@@ -256,7 +247,7 @@ def test_hosts_and_frontier_show_what_waits(console: Any) -> None:
     assert "http://h" in text(console, "#link-table")
 
 
-def test_a_crawl_is_paused_and_resumed(console: Any, running: RunningCrawl) -> None:
+def test_a_crawl_is_paused_and_resumed(console, running):
     button = console.find_element("id", "pause")
     button.click()
     until(console, lambda: text(console, "#state") == "Paused" and button.text == "Resume")
@@ -265,7 +256,7 @@ def test_a_crawl_is_paused_and_resumed(console: Any, running: RunningCrawl) -> N
     assert [each.error for each in running.control.read_actions(3)] == ["", ""]
 
 
-def test_a_boost_is_logged_and_undone(console: Any) -> None:
+def test_a_boost_is_logged_and_undone(console):
     send_form(console, "move-links", host="h5.test", by="3")
     until(console, lambda: "by +3" in text(console, "#action-table"))
     click_in(console, "action-table")
@@ -273,18 +264,18 @@ def test_a_boost_is_logged_and_undone(console: Any) -> None:
     until(console, lambda: "undone" in text(console, "#action-table"))
 
 
-def test_a_refused_command_says_why(console: Any) -> None:
+def test_a_refused_command_says_why(console):
     send_form(console, "move-links", host="nowhere.test")
     until(console, lambda: "does not know a host" in text(console, "#action-table"))
 
 
-def test_links_are_dropped_after_a_question(console: Any) -> None:
+def test_links_are_dropped_after_a_question(console):
     send_form(console, "drop-links", host="h7.test")
     console.switch_to.alert.accept()
     until(console, lambda: "dropped" in text(console, "#action-table"))
 
 
-def test_seeds_budget_and_delay_are_changed(console: Any) -> None:
+def test_seeds_budget_and_delay_are_changed(console):
     send_form(console, "add-seeds", urls="http://new.test/1 http://new.test/2")
     until(console, lambda: "added 2 links" in text(console, "#action-table"))
     send_form(console, "change-budget", pages="150000")
@@ -295,7 +286,7 @@ def test_seeds_budget_and_delay_are_changed(console: Any) -> None:
     until(console, lambda: value(console, "Fetched").endswith("of 150,000"))
 
 
-def test_an_empty_field_of_the_budget_keeps_its_limit(console: Any) -> None:
+def test_an_empty_field_of_the_budget_keeps_its_limit(console):
     send_form(console, "change-budget", pages="160000", hours="7")
     until(console, lambda: "160,000 pages or 7.0 hours" in text(console, "#action-table"))
     hours = console.find_element("css selector", "form[data-action=change-budget] [name=hours]")
@@ -311,7 +302,7 @@ def test_an_empty_field_of_the_budget_keeps_its_limit(console: Any) -> None:
     )
 
 
-def test_a_click_on_a_heading_sorts_its_column_and_another_reverses_it(console: Any) -> None:
+def test_a_click_on_a_heading_sorts_its_column_and_another_reverses_it(console):
     open_tab(console, "hosts")
     until(console, lambda: column(console, "host-table", 1))
     heading = console.find_element("css selector", "#host-table th:nth-child(1)")
@@ -325,7 +316,7 @@ def test_a_click_on_a_heading_sorts_its_column_and_another_reverses_it(console: 
     assert len(hosts) > 1 and hosts == sorted(hosts, reverse=True)
 
 
-def test_numbers_are_sorted_as_numbers(console: Any) -> None:
+def test_numbers_are_sorted_as_numbers(console):
     open_tab(console, "hosts")
     until(console, lambda: column(console, "host-table", 2))
     console.find_element("css selector", "#host-table th:nth-child(2) button").click()
@@ -333,14 +324,14 @@ def test_numbers_are_sorted_as_numbers(console: Any) -> None:
     assert pages == sorted(pages)
 
 
-def test_charts_have_legends(console: Any) -> None:
+def test_charts_have_legends(console):
     assert [text(console, f"#{name} + .key") for name in ("harvest-chart", "speed-chart")] == [
         "Pages on topic (left) Harvest rate of the last 100 pages (right)",
         "Pages a second (left) Kilobytes a second (right)",
     ]
 
 
-def test_tabs_are_one_row_on_a_phone_and_titles_keep_words_whole(console: Any) -> None:
+def test_tabs_are_one_row_on_a_phone_and_titles_keep_words_whole(console):
     search_pages(console)
     with screen(console, *PHONE):
         open_tab(console, "pages")
@@ -354,7 +345,7 @@ def test_tabs_are_one_row_on_a_phone_and_titles_keep_words_whole(console: Any) -
         assert title >= 200
 
 
-def test_tabs_are_moved_by_arrow_keys(console: Any) -> None:
+def test_tabs_are_moved_by_arrow_keys(console):
     from selenium.webdriver.common.keys import Keys
 
     console.find_element("id", "tab-overview").send_keys(Keys.ARROW_RIGHT)
@@ -365,14 +356,14 @@ def test_tabs_are_moved_by_arrow_keys(console: Any) -> None:
 @pytest.mark.parametrize(
     "name", ["overview", "pages", "search", "hosts", "frontier", "steer", "model"]
 )
-def test_each_view_fits_a_phone(console: Any, name: str) -> None:
+def test_each_view_fits_a_phone(console, name):
     with screen(console, *PHONE):
         open_tab(console, name)
         width = console.execute_script("return document.documentElement.scrollWidth")
         assert width <= PHONE[0]
 
 
-def test_another_window_without_the_token_sees_nothing(window: Any, running: RunningCrawl) -> None:
+def test_another_window_without_the_token_sees_nothing(window, running):
     window.execute_script("sessionStorage.clear()")
     window.get("about:blank")
     window.get(running.address.partition("#")[0])
@@ -380,7 +371,7 @@ def test_another_window_without_the_token_sees_nothing(window: Any, running: Run
     assert text(window, "#figures") == ""
 
 
-def test_a_stopped_crawl_takes_no_more_commands(console: Any, running: RunningCrawl) -> None:
+def test_a_stopped_crawl_takes_no_more_commands(console, running):
     stop = console.find_element("id", "stop")
     until(console, stop.is_displayed)
     stop.click()

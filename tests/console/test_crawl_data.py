@@ -1,7 +1,5 @@
 """What the console reads of a crawl folder."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator
@@ -49,7 +47,7 @@ def urls(data: CrawlData, **wanted: str) -> list[str]:
     return [each["url"] for each in data.pages(PageQuery(**wanted), 100)["pages"]]
 
 
-def test_a_running_crawl_is_told_from_one_that_ended(simulation: Simulation) -> None:
+def test_a_running_crawl_is_told_from_one_that_ended(simulation):
     data = CrawlData(simulation.topic.output.folder)
     assert data.summary()["is_running"]
     simulation.run().close()
@@ -59,9 +57,7 @@ def test_a_running_crawl_is_told_from_one_that_ended(simulation: Simulation) -> 
 @pytest.mark.parametrize(
     "settings", [{"topic": 5}, {"topic": {"name": 5}}, {"topic": {"scope": {"allow_hosts": 5}}}]
 )
-def test_settings_that_no_crawl_writes_are_left_out(
-    simulation: Simulation, settings: dict[str, object]
-) -> None:
+def test_settings_that_no_crawl_writes_are_left_out(simulation, settings):
     simulation.run(pages=1).close()
     folder = simulation.topic.output.folder
     (folder / "settings.json").write_text(json.dumps(settings))
@@ -73,7 +69,7 @@ def test_settings_that_no_crawl_writes_are_left_out(
     assert data.frontier(5)["totals"]["links"]
 
 
-def test_new_rows_are_added(simulation: Simulation) -> None:
+def test_new_rows_are_added(simulation):
     simulation.run(pages=1).close()  # an environment is open once in a process
     data = CrawlData(simulation.topic.output.folder)
     assert data.refresh() == 1
@@ -81,7 +77,7 @@ def test_new_rows_are_added(simulation: Simulation) -> None:
     assert data.refresh() == 5
 
 
-def test_pages_are_found_by_text_host_and_kind(data: CrawlData) -> None:
+def test_pages_are_found_by_text_host_and_kind(data):
     assert urls(data, kind="on-topic", sort="oldest") == [SEED, "http://a.test/1"]
     assert urls(data, text="<B>one") == ["http://a.test/1"]
     assert urls(data, host="b.test") == ["http://b.test/"]
@@ -89,15 +85,13 @@ def test_pages_are_found_by_text_host_and_kind(data: CrawlData) -> None:
     assert urls(data, kind="redirected") == ["http://b.test/"]
 
 
-def test_pages_come_in_parts_with_their_total(data: CrawlData) -> None:
+def test_pages_come_in_parts_with_their_total(data):
     part = data.pages(PageQuery(sort="oldest", offset=1), 2)
     assert part["total"] == 5
     assert len(part["pages"]) == 2
 
 
-def test_a_page_shows_its_path_from_the_seed_and_what_became_of_its_links(
-    data: CrawlData,
-) -> None:
+def test_a_page_shows_its_path_from_the_seed_and_what_became_of_its_links(data):
     found = data.page("http://a.test/2")
     assert found is not None
     assert found["path"][0]["url"] == SEED
@@ -109,21 +103,19 @@ def test_a_page_shows_its_path_from_the_seed_and_what_became_of_its_links(
     assert data.page("http://nowhere.test/") is None
 
 
-def test_a_page_that_is_asked_for_may_be_newer_than_the_last_refresh(
-    simulation: Simulation,
-) -> None:
+def test_a_page_that_is_asked_for_may_be_newer_than_the_last_refresh(simulation):
     simulation.run().close()
     assert CrawlData(simulation.topic.output.folder).page(SEED) is not None
 
 
-def test_the_harvest_curve_ends_at_the_totals(data: CrawlData) -> None:
+def test_the_harvest_curve_ends_at_the_totals(data):
     curve = data.harvest_curve(100)
     assert curve["pages"][-1] == 3
     assert curve["on_topic"][-1] == 2
     assert curve["rolling"][-1] == pytest.approx(2 / 3)
 
 
-def test_hosts_have_their_harvest_and_say_why_they_wait(simulation: Simulation) -> None:
+def test_hosts_have_their_harvest_and_say_why_they_wait(simulation):
     simulation.run(pages=2).close()
     data = CrawlData(simulation.topic.output.folder)
     data.refresh()
@@ -133,9 +125,7 @@ def test_hosts_have_their_harvest_and_say_why_they_wait(simulation: Simulation) 
     assert by_name["a.test"]["waits"]
 
 
-def test_the_frontier_lists_the_best_links_and_where_they_were_found(
-    simulation: Simulation,
-) -> None:
+def test_the_frontier_lists_the_best_links_and_where_they_were_found(simulation):
     simulation.run(pages=2).close()
     frontier = CrawlData(simulation.topic.output.folder).frontier(10)
     assert frontier["totals"]["links"] == len(frontier["links"])
@@ -144,7 +134,7 @@ def test_the_frontier_lists_the_best_links_and_where_they_were_found(
     }.items()
 
 
-def test_a_crawl_without_its_state_is_read_from_its_parquet_files(data: CrawlData) -> None:
+def test_a_crawl_without_its_state_is_read_from_its_parquet_files(data):
     shutil.rmtree(data.folder / "state")
     again = CrawlData(data.folder)
     assert again.refresh() == 5
@@ -159,7 +149,7 @@ def in_links(data: CrawlData, url: str) -> list[str]:
     return [link["url"] for link in found["in_links"]["links"]]
 
 
-def test_in_links_are_known_while_the_crawl_runs(simulation: Simulation) -> None:
+def test_in_links_are_known_while_the_crawl_runs(simulation):
     simulation.run(pages=2).close()
     data = CrawlData(simulation.topic.output.folder)
     data.refresh()
@@ -175,7 +165,7 @@ def test_in_links_are_known_while_the_crawl_runs(simulation: Simulation) -> None
     assert link["score"] is not None
 
 
-def test_in_links_are_the_same_from_the_parquet_files(data: CrawlData) -> None:
+def test_in_links_are_the_same_from_the_parquet_files(data):
     before = data.page("http://a.test/1")
     shutil.rmtree(data.folder / "state")
     again = CrawlData(data.folder)
@@ -185,7 +175,7 @@ def test_in_links_are_the_same_from_the_parquet_files(data: CrawlData) -> None:
     assert after["in_links"] == before["in_links"]
 
 
-def test_each_model_is_listed_with_the_first_page_that_it_classified(tmp_path: Path) -> None:
+def test_each_model_is_listed_with_the_first_page_that_it_classified(tmp_path):
     data = CrawlData(tmp_path)
     for seq, (model, outcome) in enumerate(
         [("old", "fetched"), ("new", "failed"), ("old", "fetched"), ("new", "fetched")]

@@ -1,7 +1,5 @@
 """Hubs and authorities in the console."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from focused.console.crawl_views import read_link_report
@@ -17,11 +15,11 @@ def crawl(folder: Path, *pages: str) -> Path:
     return write_crawl(folder, rows, links=links)
 
 
-def test_without_a_link_graph_there_is_no_report(tmp_path: Path) -> None:
+def test_without_a_link_graph_there_is_no_report(tmp_path):
     assert read_link_report(tmp_path / "graph") is None
 
 
-def test_a_graph_that_was_built_again_is_read_again(tmp_path: Path) -> None:
+def test_a_graph_that_was_built_again_is_read_again(tmp_path):
     build_graph([crawl(tmp_path / "first", A, B)], tmp_path / "graph")
     report = read_link_report(tmp_path / "graph")
     assert report is not None

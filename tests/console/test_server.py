@@ -1,7 +1,5 @@
 """The console's HTTP interface: who may use it, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,7 +51,7 @@ def console(tmp_path: Path) -> Iterator[Console]:
     crawl.close()
 
 
-def test_crawls_are_listed(console: Console) -> None:
+def test_crawls_are_listed(console):
     found = console.ask("/api/crawls")
     (crawl,) = found["crawls"]
     assert crawl["topic"] == "whales"
@@ -61,14 +59,13 @@ def test_crawls_are_listed(console: Console) -> None:
 
 
 @pytest.mark.parametrize(
-    "path",
-    ["/api/crawls", *(f"/api/crawls/0/{name}" for name in ("events", "pages", "hosts"))],
+    "path", ["/api/crawls", *(f"/api/crawls/0/{name}" for name in ("events", "pages", "hosts"))]
 )
-def test_without_the_token_nothing_is_told(console: Console, path: str) -> None:
+def test_without_the_token_nothing_is_told(console, path):
     assert console.status(path, **{TOKEN_HEADER: "guess"})[0] == 403
 
 
-def test_commands_need_the_token_and_come_from_the_same_site(console: Console) -> None:
+def test_commands_need_the_token_and_come_from_the_same_site(console):
     command = {"action": "pause"}
     assert console.status("/api/crawls/0/commands", command, **{TOKEN_HEADER: ""})[0] == 403
     foreign = {"Origin": "http://evil.test"}
@@ -76,11 +73,11 @@ def test_commands_need_the_token_and_come_from_the_same_site(console: Console) -
     assert list(console.control.take()) == []
 
 
-def test_a_rebound_host_name_is_refused(console: Console) -> None:
+def test_a_rebound_host_name_is_refused(console):
     assert console.status("/api/crawls", Host="evil.test")[0] == 403
 
 
-def test_a_command_reaches_the_crawls_folder(console: Console) -> None:
+def test_a_command_reaches_the_crawls_folder(console):
     sent = console.ask("/api/crawls/0/commands", {"action": "pause"})
     (command,) = console.control.take()
     assert (command.id, command.command) == (sent["id"], Pause())
@@ -91,12 +88,12 @@ def test_a_command_reaches_the_crawls_folder(console: Console) -> None:
     "body",
     [{}, {"action": "fly"}, {"action": "pause", "more": 1}, {"action": "pause", "undoes": 5}],
 )
-def test_what_is_no_command_is_refused(console: Console, body: Any) -> None:
+def test_what_is_no_command_is_refused(console, body):
     assert console.status("/api/crawls/0/commands", body)[0] == 400
     assert list(console.control.take()) == []
 
 
-def test_a_crawl_that_does_not_run_takes_no_commands(console: Console) -> None:
+def test_a_crawl_that_does_not_run_takes_no_commands(console):
     console.crawl.close()
     status, message = console.status("/api/crawls/0/commands", {"action": "pause"})
     assert status == 409
@@ -114,11 +111,11 @@ def test_a_crawl_that_does_not_run_takes_no_commands(console: Console) -> None:
         ("/api/crawls/0/pages?offset=-1", 400),
     ],
 )
-def test_wrong_questions_are_refused(console: Console, path: str, status: int) -> None:
+def test_wrong_questions_are_refused(console, path, status):
     assert console.status(path)[0] == status
 
 
-def test_events_stream_the_state_of_the_crawl(console: Console) -> None:
+def test_events_stream_the_state_of_the_crawl(console):
     console.crawl.run().close()
     request = Request(
         f"{console.origin}/api/crawls/0/events", headers={TOKEN_HEADER: console.token}
@@ -131,6 +128,6 @@ def test_events_stream_the_state_of_the_crawl(console: Console) -> None:
     assert event["curve"]["pages"] == [1]
 
 
-def test_models_are_listed(console: Console) -> None:
+def test_models_are_listed(console):
     console.crawl.run().close()
     assert console.ask("/api/crawls/0/models") == {"models": []}

@@ -1,7 +1,5 @@
 """Chunks are the document in parts, under their headings, with ids that stay."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,7 +31,7 @@ def letters(blocks) -> str:
 
 
 @given(BLOCKS, st.integers(100, 300))
-def test_chunks_are_the_document_and_keep_their_limit(blocks: list[TextBlock], limit: int) -> None:
+def test_chunks_are_the_document_and_keep_their_limit(blocks, limit):
     chunks = cut_into_chunks(blocks, limit)
     assert letters(block for chunk in chunks for block in chunk.blocks) == letters(blocks)
     assert all(sum(len(block.text) for block in chunk.blocks) <= limit for chunk in chunks)
@@ -41,14 +39,14 @@ def test_chunks_are_the_document_and_keep_their_limit(blocks: list[TextBlock], l
 
 
 @given(BLOCKS)
-def test_cutting_again_gives_the_same_chunks_and_distinct_ids(blocks: list[TextBlock]) -> None:
+def test_cutting_again_gives_the_same_chunks_and_distinct_ids(blocks):
     texts = [render_text(chunk.blocks) for chunk in cut_into_chunks(blocks, 100)]
     assert texts == [render_text(chunk.blocks) for chunk in cut_into_chunks(blocks, 100)]
     ids = list(chunk_ids("http://a.test/", texts))
     assert len(set(ids)) == len(ids)
 
 
-def test_a_chunk_knows_the_headings_above_it() -> None:
+def test_a_chunk_knows_the_headings_above_it():
     words = "whale " * 15
     blocks = [
         TextBlock(HEADING, "Whales", 1),
@@ -69,7 +67,7 @@ def test_a_chunk_knows_the_headings_above_it() -> None:
     ]
 
 
-def test_a_heading_goes_with_the_text_below_it() -> None:
+def test_a_heading_goes_with_the_text_below_it():
     blocks = [
         TextBlock(PARAGRAPH, "a" * 40),
         TextBlock(HEADING, "H", 1),
@@ -80,7 +78,7 @@ def test_a_heading_goes_with_the_text_below_it() -> None:
     assert second.blocks[0].text == "H"
 
 
-def test_long_texts_are_cut_after_sentences_and_code_after_lines() -> None:
+def test_long_texts_are_cut_after_sentences_and_code_after_lines():
     text = "One sentence here. " * 10
     first, *_ = cut_into_chunks([TextBlock(PARAGRAPH, text.strip())], 100)
     assert first.blocks[0].text.endswith("here.")
@@ -89,7 +87,7 @@ def test_long_texts_are_cut_after_sentences_and_code_after_lines() -> None:
     assert all(line in code.split("\n") for line in first.blocks[0].text.split("\n"))
 
 
-def test_inline_code_keeps_its_place_in_a_part() -> None:
+def test_inline_code_keeps_its_place_in_a_part():
     text = f"{'word ' * 30}call whale now"
     start = text.index("whale")
     block = TextBlock(PARAGRAPH, text, code_spans=((start, start + 5),))
@@ -98,7 +96,7 @@ def test_inline_code_keeps_its_place_in_a_part() -> None:
     assert part.text[begin:end] == "whale"
 
 
-def test_ids_depend_on_url_text_and_occurrence_alone() -> None:
+def test_ids_depend_on_url_text_and_occurrence_alone():
     url = "http://a.test/"
     assert list(chunk_ids(url, ["new", "a", "a"]))[1:] == list(chunk_ids(url, ["a", "a"]))
     assert record_id(url, "a") == record_id(url, "a") != record_id("http://b.test/", "a")

@@ -1,7 +1,5 @@
 """A crawl becomes a corpus: which pages, with what, and what an interruption changes."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import shutil
@@ -18,12 +16,7 @@ import yaml
 from focused.corpus import export as export_module
 from focused.corpus.data_card import ExportResult
 from focused.corpus.export import CARD_FILE, WORK_FOLDER, export_corpus
-from focused.corpus.page_selection import (
-    ExportOptions,
-    PageFilter,
-    open_selection,
-    select_pages,
-)
+from focused.corpus.page_selection import ExportOptions, PageFilter, open_selection, select_pages
 from focused.corpus.stored_documents import extract_stored
 from focused.errors import ConfigurationError, ExtractionError, StateError
 from focused.link_graph.build import build_graph
@@ -89,15 +82,15 @@ def files(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_a_corpus_has_the_pages_on_topic_without_duplicates(crawl: Path, tmp_path: Path) -> None:
+def test_a_corpus_has_the_pages_on_topic_without_duplicates(crawl, tmp_path):
     result = export(crawl, tmp_path / "out")
     assert set(rows(tmp_path / "out")) == {HOME, ARTICLE, GERMAN, EVIL, OTHER}
     assert (result.pages, result.records, result.reasons) == (5, 5, {})
 
 
 def test_an_export_without_any_extracted_page_is_an_error_and_may_be_repeated(
-    crawl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    crawl, tmp_path, monkeypatch
+):
     def fail(message: bytes) -> bytes:
         raise ImportError("lxml.html.clean")
 
@@ -109,7 +102,7 @@ def test_an_export_without_any_extracted_page_is_an_error_and_may_be_repeated(
     assert export(crawl, tmp_path / "out").pages == 5
 
 
-def test_a_record_joins_row_document_links_and_cluster(crawl: Path, tmp_path: Path) -> None:
+def test_a_record_joins_row_document_links_and_cluster(crawl, tmp_path):
     export(crawl, tmp_path / "out")
     row = rows(tmp_path / "out")[ARTICLE]
     assert row["title"] == "Whales of the sea"
@@ -124,7 +117,7 @@ def test_a_record_joins_row_document_links_and_cluster(crawl: Path, tmp_path: Pa
     assert row["words"] == len(row["text"].split())
 
 
-def test_a_link_graph_rates_pages_as_hubs_and_authorities(crawl: Path, tmp_path: Path) -> None:
+def test_a_link_graph_rates_pages_as_hubs_and_authorities(crawl, tmp_path):
     build_graph([crawl], tmp_path / "graph")
     export(crawl, tmp_path / "out", graph=str(tmp_path / "graph"))
     found = rows(tmp_path / "out")
@@ -136,9 +129,7 @@ def test_a_link_graph_rates_pages_as_hubs_and_authorities(crawl: Path, tmp_path:
         export(crawl, tmp_path / "third", graph=str(crawl))
 
 
-def test_duplicates_come_on_demand_in_the_cluster_of_their_original(
-    crawl: Path, tmp_path: Path
-) -> None:
+def test_duplicates_come_on_demand_in_the_cluster_of_their_original(crawl, tmp_path):
     export(crawl, tmp_path / "out", duplicates=True)
     found = rows(tmp_path / "out")
     assert found[COPY]["duplicate_of"] == ARTICLE
@@ -157,14 +148,12 @@ def test_duplicates_come_on_demand_in_the_cluster_of_their_original(
         ({"min_words": 100}, {ARTICLE, EVIL}),
     ],
 )
-def test_conditions_choose_pages(
-    crawl: Path, tmp_path: Path, conditions: dict[str, Any], expected: set[str]
-) -> None:
+def test_conditions_choose_pages(crawl, tmp_path, conditions, expected):
     export(crawl, tmp_path / "out", **conditions)
     assert set(rows(tmp_path / "out")) == expected
 
 
-def test_domains_go_whole_to_a_split(crawl: Path, tmp_path: Path) -> None:
+def test_domains_go_whole_to_a_split(crawl, tmp_path):
     by_seed = set()
     for seed in range(8):
         folder = tmp_path / str(seed)
@@ -177,7 +166,7 @@ def test_domains_go_whole_to_a_split(crawl: Path, tmp_path: Path) -> None:
     assert len(by_seed) > 1
 
 
-def test_chunks_are_records(crawl: Path, tmp_path: Path) -> None:
+def test_chunks_are_records(crawl, tmp_path):
     export(crawl, tmp_path / "out", chunk_chars=300)
     lines = (tmp_path / "out/train.jsonl").read_text("utf-8").splitlines()
     chunks = [row for row in map(json.loads, lines) if row["url"] == ARTICLE]
@@ -187,7 +176,7 @@ def test_chunks_are_records(crawl: Path, tmp_path: Path) -> None:
     assert len({row["id"] for row in chunks}) == len(chunks)
 
 
-def test_ids_stay_from_export_to_export(crawl: Path, tmp_path: Path) -> None:
+def test_ids_stay_from_export_to_export(crawl, tmp_path):
     export(crawl, tmp_path / "first")
     export(crawl, tmp_path / "second", min_relevance=0.0)
     first, second = rows(tmp_path / "first"), rows(tmp_path / "second")
@@ -200,9 +189,7 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet", "markdown"])
 @pytest.mark.parametrize("step", ["extracting", "writing"])
-def test_an_interrupted_export_ends_with_the_same_bytes(
-    crawl: Path, tmp_path: Path, form: str, step: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_export_ends_with_the_same_bytes(crawl, tmp_path, form, step, monkeypatch):
     monkeypatch.setattr(export_module, "GROUP_DOCUMENTS", 2)
     export(crawl, tmp_path / "whole", form)
 
@@ -218,9 +205,7 @@ def test_an_interrupted_export_ends_with_the_same_bytes(
     assert files(tmp_path / "out") == files(tmp_path / "whole")
 
 
-def test_an_export_killed_while_files_are_moved_is_completed(
-    crawl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_export_killed_while_files_are_moved_is_completed(crawl, tmp_path, monkeypatch):
     export(crawl, tmp_path / "whole", "markdown")
     with monkeypatch.context() as patch:
         patch.setattr(export_module, "write_atomically", lambda path, content: 1 / 0)
@@ -230,9 +215,7 @@ def test_an_export_killed_while_files_are_moved_is_completed(
     assert files(tmp_path / "out") == files(tmp_path / "whole")
 
 
-def test_pages_fetched_meanwhile_do_not_enter_an_interrupted_export(
-    crawl: Path, tmp_path: Path
-) -> None:
+def test_pages_fetched_meanwhile_do_not_enter_an_interrupted_export(crawl, tmp_path):
     own = shutil.copytree(crawl, tmp_path / "crawl")
 
     def die(step: str, done: int, total: int) -> None:
@@ -247,14 +230,14 @@ def test_pages_fetched_meanwhile_do_not_enter_an_interrupted_export(
     assert set(rows(tmp_path / "out")) == {HOME, ARTICLE, GERMAN, EVIL, OTHER}
 
 
-def test_a_complete_export_is_not_repeated(crawl: Path, tmp_path: Path) -> None:
+def test_a_complete_export_is_not_repeated(crawl, tmp_path):
     export(crawl, tmp_path / "out")
     before = files(tmp_path / "out")
     assert export(crawl, tmp_path / "out").was_complete
     assert files(tmp_path / "out") == before
 
 
-def test_other_arguments_are_refused_and_fresh_replaces(crawl: Path, tmp_path: Path) -> None:
+def test_other_arguments_are_refused_and_fresh_replaces(crawl, tmp_path):
     export(crawl, tmp_path / "out")
     with pytest.raises(ConfigurationError, match=r"other arguments \(form, pages\)"):
         export(crawl, tmp_path / "out", "csv", languages=("de",))
@@ -268,14 +251,14 @@ def test_other_arguments_are_refused_and_fresh_replaces(crawl: Path, tmp_path: P
     }
 
 
-def test_foreign_files_are_not_touched(crawl: Path, tmp_path: Path) -> None:
+def test_foreign_files_are_not_touched(crawl, tmp_path):
     (tmp_path / "notes").write_text("mine")
     with pytest.raises(ConfigurationError, match="is not empty"):
         export(crawl, tmp_path, fresh=True)
     assert (tmp_path / "notes").read_text() == "mine"
 
 
-def test_the_card_tells_what_the_corpus_is(crawl: Path, tmp_path: Path) -> None:
+def test_the_card_tells_what_the_corpus_is(crawl, tmp_path):
     export(crawl, tmp_path / "out", robots=("noai",), min_words=60)
     card = (tmp_path / "out" / CARD_FILE).read_text("utf-8")
     for part in (
@@ -290,7 +273,7 @@ def test_the_card_tells_what_the_corpus_is(crawl: Path, tmp_path: Path) -> None:
         assert part in card
 
 
-def test_the_card_names_the_files_that_have_records(crawl: Path, tmp_path: Path) -> None:
+def test_the_card_names_the_files_that_have_records(crawl, tmp_path):
     named = set()
     for seed in range(4):
         folder = tmp_path / str(seed)
@@ -305,9 +288,7 @@ def test_the_card_names_the_files_that_have_records(crawl: Path, tmp_path: Path)
     assert len(named) > 1
 
 
-def test_a_page_that_cannot_be_extracted_is_counted(
-    crawl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_that_cannot_be_extracted_is_counted(crawl, tmp_path, monkeypatch):
     def ask(self: InThisProcess, message: bytes) -> bytes:
         if GERMAN.encode() in message:
             raise ParsingStoppedError(FailureKind.PARSE_TIMEOUT, "too long")
@@ -322,7 +303,7 @@ def test_a_page_that_cannot_be_extracted_is_counted(
     assert "1 internal-error, 1 parse-timeout" in (tmp_path / "out" / CARD_FILE).read_text()
 
 
-def test_a_damaged_warc_costs_its_pages(crawl: Path, tmp_path: Path) -> None:
+def test_a_damaged_warc_costs_its_pages(crawl, tmp_path):
     own = shutil.copytree(crawl, tmp_path / "crawl")
     offset = int(pd.read_parquet(own / "pages.parquet").set_index("url").warc_offset[EVIL])
     with (own / "pages.warc.gz").open("r+b") as file:
@@ -331,16 +312,14 @@ def test_a_damaged_warc_costs_its_pages(crawl: Path, tmp_path: Path) -> None:
     assert export(own, tmp_path / "out").reasons == {"unreadable-record": 1}
 
 
-def test_a_killed_crawl_can_be_exported(tmp_path: Path) -> None:
+def test_a_killed_crawl_can_be_exported(tmp_path):
     simulation = Simulation(topic(tmp_path, HOME), corpus_web()).run(pages=3)
     simulation.store.abandon()
     simulation.crawl.archive.close()
     assert export(simulation.topic.output.folder, tmp_path / "corpus").records == 3
 
 
-def test_the_latest_version_of_a_page_that_changed_is_exported(
-    living_crawl: Path, tmp_path: Path
-) -> None:
+def test_the_latest_version_of_a_page_that_changed_is_exported(living_crawl, tmp_path):
     export(living_crawl, tmp_path / "out")
     found = rows(tmp_path / "out")
     assert "Nobody saw the whales again" in found[NEWS]["text"]
@@ -348,7 +327,7 @@ def test_the_latest_version_of_a_page_that_changed_is_exported(
     assert found[LEFT]["gone"] and not found[NEWS]["gone"]
 
 
-def test_partitions_are_one_corpus(crawl: Path, tmp_path: Path) -> None:
+def test_partitions_are_one_corpus(crawl, tmp_path):
     whole = tmp_path / "shared"
     frame = pd.read_parquet(crawl / "pages.parquet")
     for table in ("pages", "links", "warc"):
@@ -368,7 +347,7 @@ def test_partitions_are_one_corpus(crawl: Path, tmp_path: Path) -> None:
     assert found[ARTICLE]["in_links"] and found[ARTICLE]["cluster_size"] == 2
 
 
-def test_a_crawl_without_a_warc_cannot_be_exported(tmp_path: Path) -> None:
+def test_a_crawl_without_a_warc_cannot_be_exported(tmp_path):
     subject = topic(tmp_path, HOME, output=Output(tmp_path / "out", warc="off"))
     simulation = Simulation(subject, corpus_web()).run()
     simulation.close()
@@ -376,13 +355,13 @@ def test_a_crawl_without_a_warc_cannot_be_exported(tmp_path: Path) -> None:
         export(tmp_path / "out", tmp_path / "corpus")
 
 
-def test_a_folder_that_is_no_crawl_is_an_error(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_crawl_is_an_error(tmp_path):
     with pytest.raises(StateError, match="no such folder"):
         export(tmp_path / "none", tmp_path / "corpus")
 
 
 @pytest.mark.timeout(60)
-def test_a_long_chain_of_duplicates_is_one_cluster(tmp_path: Path) -> None:
+def test_a_long_chain_of_duplicates_is_one_cluster(tmp_path):
     count = 50_000
     urls = [f"http://a.test/{number}" for number in range(count)]
     pages = [
@@ -398,9 +377,7 @@ def test_a_long_chain_of_duplicates_is_one_cluster(tmp_path: Path) -> None:
     assert sizes == {count}
 
 
-def test_damaged_settings_are_reported_before_anything_is_extracted(
-    crawl: Path, tmp_path: Path
-) -> None:
+def test_damaged_settings_are_reported_before_anything_is_extracted(crawl, tmp_path):
     copy = Path(shutil.copytree(crawl, tmp_path / "crawl"))
     (copy / "settings.json").write_text('{"topic": {"seeds": {"urls": 5}}}')
     with pytest.raises(StateError, match=r"settings\.json: is damaged"):
@@ -409,7 +386,7 @@ def test_damaged_settings_are_reported_before_anything_is_extracted(
 
 
 @pytest.mark.long
-def test_a_killed_command_goes_on(crawl: Path, tmp_path: Path) -> None:
+def test_a_killed_command_goes_on(crawl, tmp_path):
     command = [sys.executable, "-m", "focused.cli", "export", str(crawl), "--out"]
     subprocess.run([*command, str(tmp_path / "whole")], check=True, capture_output=True)
     killed = [sys.executable, "-c", KILLED_IN_AN_EXPORT, *command[3:], str(tmp_path / "out")]

@@ -1,7 +1,5 @@
 """Which pages a filter keeps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -33,14 +31,14 @@ PAGE = SelectedPage(
 CONTENT: dict[str, Any] = {"published": "2024-05-01", "robots": (), "words": 60, "failed_rules": ()}
 
 
-def test_the_default_keeps_pages_on_topic_without_duplicates() -> None:
+def test_the_default_keeps_pages_on_topic_without_duplicates():
     keeps = PageFilter().keeps_page
     assert keeps(PAGE) and keeps(replace(PAGE, training=True))
     assert not keeps(replace(PAGE, on_topic=False))
     assert not keeps(replace(PAGE, duplicate_of="http://a.test/"))
 
 
-def test_a_least_relevance_takes_the_place_of_the_threshold() -> None:
+def test_a_least_relevance_takes_the_place_of_the_threshold():
     keeps = PageFilter(min_relevance=0.5).keeps_page
     assert keeps(replace(PAGE, on_topic=False, relevance=0.5))
     assert not keeps(replace(PAGE, relevance=0.4))
@@ -63,7 +61,7 @@ def test_a_least_relevance_takes_the_place_of_the_threshold() -> None:
         ({"fetched_until": 100.0}, False),
     ],
 )
-def test_conditions_on_the_row(condition: dict[str, Any], kept: bool) -> None:
+def test_conditions_on_the_row(condition, kept):
     assert PageFilter(**condition).keeps_page(PAGE) is kept
 
 
@@ -81,11 +79,9 @@ def test_conditions_on_the_row(condition: dict[str, Any], kept: bool) -> None:
         ({}, {"failed_rules": ("symbols",)}, True),
     ],
 )
-def test_conditions_on_the_content(
-    condition: dict[str, Any], content: dict[str, Any], kept: bool
-) -> None:
+def test_conditions_on_the_content(condition, content, kept):
     assert PageFilter(**condition).keeps_document(**{**CONTENT, **content}) is kept
 
 
-def test_samples_can_be_left_out() -> None:
+def test_samples_can_be_left_out():
     assert not PageFilter(samples=False).keeps_page(replace(PAGE, training=True))

@@ -1,7 +1,5 @@
 """Quality rules name the signs of a poor text."""
 
-from __future__ import annotations
-
 import pytest
 
 from focused.corpus.page_records import RULES, failed_rules
@@ -9,7 +7,7 @@ from focused.corpus.page_records import RULES, failed_rules
 GOOD = "\n".join(f"The whale number {n} swims far out in the sea." for n in range(20))
 
 
-def test_a_good_text_fails_no_rule() -> None:
+def test_a_good_text_fails_no_rule():
     assert failed_rules(GOOD, "en") == ()
 
 
@@ -26,10 +24,10 @@ def test_a_good_text_fails_no_rule() -> None:
         ("The whale swims far out in the sea.\n" * 20, "repeated-lines"),
     ],
 )
-def test_each_rule_finds_its_sign(text: str, rule: str) -> None:
+def test_each_rule_finds_its_sign(text, rule):
     assert rule in failed_rules(text, "en")
     assert rule in RULES
 
 
-def test_rules_on_words_spare_languages_without_spaces() -> None:
+def test_rules_on_words_spare_languages_without_spaces():
     assert failed_rules("鲸鱼生活在海里。" * 20, "zh") == ()

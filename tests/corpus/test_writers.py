@@ -1,7 +1,5 @@
 """What all formats of a corpus have in common, and what each does."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io
@@ -124,19 +122,19 @@ def form(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def test_every_record_is_in_its_split_in_order(form: str, tmp_path: Path) -> None:
+def test_every_record_is_in_its_split_in_order(form, tmp_path):
     folder = write(form, tmp_path)
     ids = [[row["id"] for row in READERS[form](folder, split)] for split in ("train", "validation")]
     assert ids == [[RECORDS[0].id, RECORDS[2].id], [RECORDS[1].id]]
 
 
-def test_titles_come_back_as_they_were(form: str, tmp_path: Path) -> None:
+def test_titles_come_back_as_they_were(form, tmp_path):
     folder = write(form, tmp_path)
     (row,) = READERS[form](folder, "validation")
     assert row["title"] == HOSTILE
 
 
-def test_texts_come_back_as_they_were(form: str, tmp_path: Path) -> None:
+def test_texts_come_back_as_they_were(form, tmp_path):
     folder = write(form, tmp_path)
     rows = READERS[form](folder, "train")
     if form == "markdown":
@@ -147,19 +145,19 @@ def test_texts_come_back_as_they_were(form: str, tmp_path: Path) -> None:
         assert [row["text"] for row in rows] == ["Text 1", "-1"]
 
 
-def test_a_corpus_without_records_has_its_files(form: str, tmp_path: Path) -> None:
+def test_a_corpus_without_records_has_its_files(form, tmp_path):
     folder = write(form, tmp_path, [])
     assert [READERS[form](folder, split) for split in ("train", "validation")] == [[], []]
 
 
-def test_the_same_records_give_the_same_bytes(form: str, tmp_path: Path) -> None:
+def test_the_same_records_give_the_same_bytes(form, tmp_path):
     first, second = write(form, tmp_path / "first"), write(form, tmp_path / "second")
     files = [path.relative_to(first) for path in sorted(first.rglob("*")) if path.is_file()]
     assert files
     assert all((first / name).read_bytes() == (second / name).read_bytes() for name in files)
 
 
-def test_parquet_has_all_columns_with_their_types(tmp_path: Path) -> None:
+def test_parquet_has_all_columns_with_their_types(tmp_path):
     write("parquet", tmp_path)
     table = pq.read_table(tmp_path / "train.parquet")
     assert tuple(RECORD_SCHEMA.names) == COLUMNS
@@ -167,12 +165,12 @@ def test_parquet_has_all_columns_with_their_types(tmp_path: Path) -> None:
     assert table.to_pylist()[0] == msgspec.json.decode(msgspec.json.encode(RECORDS[0]))
 
 
-def test_parquet_is_written_in_row_groups(tmp_path: Path) -> None:
+def test_parquet_is_written_in_row_groups(tmp_path):
     write("parquet", tmp_path, [record(n) for n in range(1_001)])
     assert pq.read_metadata(tmp_path / "train.parquet").num_row_groups == 3
 
 
-def test_no_csv_cell_begins_a_formula(tmp_path: Path) -> None:
+def test_no_csv_cell_begins_a_formula(tmp_path):
     write("csv", tmp_path)
     for split in ("train", "validation"):
         with (tmp_path / f"{split}.csv").open(newline="", encoding="utf-8") as file:
@@ -180,7 +178,7 @@ def test_no_csv_cell_begins_a_formula(tmp_path: Path) -> None:
         assert not [cell for cell in cells if cell[:1] in ("=", "+", "-", "@", "\t", "\r")]
 
 
-def test_the_front_matter_of_markdown_is_yaml_without_surprises(tmp_path: Path) -> None:
+def test_the_front_matter_of_markdown_is_yaml_without_surprises(tmp_path):
     write("markdown", tmp_path)
     (row,) = read_files(tmp_path, "validation")
     front = yaml.safe_load(row["content"].split("\n---\n")[0].removeprefix("---\n"))
@@ -189,7 +187,7 @@ def test_the_front_matter_of_markdown_is_yaml_without_surprises(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("compressed", ["jsonl", "csv"])
-def test_files_can_be_compressed(compressed: str, tmp_path: Path) -> None:
+def test_files_can_be_compressed(compressed, tmp_path):
     plain = write(compressed, tmp_path / "plain")
     for compression, suffix, unpack in (
         ("gzip", ".gz", gzip.decompress),
@@ -200,7 +198,7 @@ def test_files_can_be_compressed(compressed: str, tmp_path: Path) -> None:
         assert unpack(raw) == (plain / f"train.{compressed}").read_bytes()
 
 
-def test_pandas_reads_tables(tmp_path: Path) -> None:
+def test_pandas_reads_tables(tmp_path):
     for form in ("jsonl", "csv", "parquet"):
         write(form, tmp_path)
     frames = [

@@ -1,7 +1,5 @@
 """What a crawl uses and does, where its result does not show it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

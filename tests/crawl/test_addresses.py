@@ -1,7 +1,5 @@
 """Hosts at one address share a connection and a delay."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

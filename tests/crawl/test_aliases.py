@@ -1,7 +1,5 @@
 """Pages under many URLs: the cost, and that no page is lost to wrong canonical links."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from urllib.parse import parse_qsl, urlsplit

@@ -1,7 +1,5 @@
 """A crash before a commit leaves WARC, rows and frontier consistent."""
 
-from __future__ import annotations
-
 import pytest
 
 from focused.archive.warc_files import WARC_FILE

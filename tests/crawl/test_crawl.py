@@ -1,7 +1,5 @@
 """The crawl loop: order of fetches, archive, and the end."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Records behind a search form are found by the topic's words and by those of the records."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

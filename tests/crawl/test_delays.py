@@ -1,7 +1,5 @@
 """Delays by host (``politeness.delays``)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """``scope.drop_parameters``: URLs that differ only in them are fetched once."""
 
-from __future__ import annotations
-
 from focused.topic import Scope
 from tests.support.simulated import moved, page, site, topic
 

@@ -1,7 +1,5 @@
 """A generated site without end, on topic by its words, and none of its pages like another."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

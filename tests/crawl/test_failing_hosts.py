@@ -1,7 +1,5 @@
 """Hosts that only fail: suspended, tried again, finally dead."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

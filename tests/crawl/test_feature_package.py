@@ -1,7 +1,5 @@
 """The example of a feature in a package of its own, ``docs/examples/focused-licences``."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
@@ -96,19 +94,19 @@ def write_topic(folder: Path, section: str) -> Path:
     return path
 
 
-def test_the_example_is_short() -> None:
+def test_the_example_is_short():
     lines = [path.read_text().count("\n") for path in EXAMPLE.iterdir() if path.is_file()]
     assert sum(lines) <= 120
 
 
-def test_its_section_is_read_from_the_topic_file(tmp_path: Path, licences: type) -> None:
+def test_its_section_is_read_from_the_topic_file(tmp_path, licences):
     read = load_topic(write_topic(tmp_path, "[licences]\nfind = true\n"))
     assert read.section(licences) == licences(find=True, follow_deeds=False)
     assert load_topic(write_topic(tmp_path, "")).section(licences) == licences()
 
 
 @pytest.mark.usefixtures("licences")
-def test_errors_of_its_section_are_reported_with_all_others(tmp_path: Path) -> None:
+def test_errors_of_its_section_are_reported_with_all_others(tmp_path):
     path = write_topic(tmp_path, "[licences]\nfind = 1\nfollow_deed = true\n[budget]\npages = 0\n")
     with pytest.raises(ConfigurationError) as raised:
         load_topic(path)
@@ -119,13 +117,13 @@ def test_errors_of_its_section_are_reported_with_all_others(tmp_path: Path) -> N
     ]
 
 
-def test_its_column_holds_what_its_analyser_found(crawl: Simulation) -> None:
+def test_its_column_holds_what_its_analyser_found(crawl):
     pages = pq.read_table(crawl.topic.output.folder / "pages.parquet").to_pylist()
     found = {row["url"]: row["licence"] for row in pages}
     assert found == {HOME: None, HOME + "free": "by-sa", HOME + "closed": None}
 
 
-def test_its_filter_refuses_links(crawl: Simulation, tmp_path: Path, licences: type) -> None:
+def test_its_filter_refuses_links(crawl, tmp_path, licences):
     assert DEED not in crawl.urls
     assert crawl.crawl.counters.out_of_scope["licence deed"] == 1
     following = subject(tmp_path / "other", licences(find=True, follow_deeds=True))
@@ -134,21 +132,21 @@ def test_its_filter_refuses_links(crawl: Simulation, tmp_path: Path, licences: t
     with_deeds.close()
 
 
-def test_its_counts_survive_a_restart(crawl: Simulation) -> None:
+def test_its_counts_survive_a_restart(crawl):
     crawl.restart()
     statistics = crawl.crawl.feature_statistics()
     assert statistics["licences"] == {"none": 2, "by-sa": 1}
     crawl.close()
 
 
-def test_its_line_stands_in_the_report(crawl: Simulation) -> None:
+def test_its_line_stands_in_the_report(crawl):
     printed = StringIO()
     print_report(crawl.topic.output.folder, Console(file=printed, width=100))
     (line,) = (line for line in printed.getvalue().splitlines() if "with a licence" in line)
     assert "1 of 3 on topic" in line
 
 
-def test_the_console_has_its_tab(crawl: Simulation) -> None:
+def test_the_console_has_its_tab(crawl):
     server = ConsoleServer([crawl.topic.output.folder], Clock()).app()
     with served_app(server.application) as origin:
 
@@ -165,7 +163,7 @@ def test_the_console_has_its_tab(crawl: Simulation) -> None:
         }
 
 
-def test_its_analyser_runs_in_parser_processes(tmp_path: Path, licences: type) -> None:
+def test_its_analyser_runs_in_parser_processes(tmp_path, licences):
     simulation = Simulation(subject(tmp_path, licences(find=True)), WEB)
     handler = ParsingHandler(simulation.crawl.parser.page_parser())
     reply = decode_reply(handler(encode_request(WEB[HOME + "free"])))  # type: ignore[arg-type]
@@ -174,7 +172,7 @@ def test_its_analyser_runs_in_parser_processes(tmp_path: Path, licences: type) -
     simulation.close()
 
 
-def test_where_it_is_off_nothing_of_it_is_in_the_crawl(tmp_path: Path, licences: type) -> None:
+def test_where_it_is_off_nothing_of_it_is_in_the_crawl(tmp_path, licences):
     done = Simulation(subject(tmp_path, licences()), WEB).run()
     assert "licences" not in done.crawl.parser.page_parser().analysers
     assert "licences" not in done.store.tables.names

@@ -1,7 +1,5 @@
 """Features enter a crawl at its seams: found as entry points, off until their topic uses them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -90,7 +88,7 @@ def visited(simulation: Simulation) -> object:
 
 
 @pytest.mark.usefixtures("plugin")
-def test_links_of_its_own_purpose_reach_its_handler_and_not_the_archive(tmp_path: Path) -> None:
+def test_links_of_its_own_purpose_reach_its_handler_and_not_the_archive(tmp_path):
     simulation = Simulation(topic(tmp_path / "crawl", HOME), WEB)
     key = link_key(f"look again {HOME}")
     link = QueuedLink(key, HOME, "a.test", 1.0, 1.0, purpose="look-again")
@@ -102,7 +100,7 @@ def test_links_of_its_own_purpose_reach_its_handler_and_not_the_archive(tmp_path
     simulation.close()
 
 
-def test_a_link_whose_feature_was_switched_off_is_dropped(tmp_path: Path) -> None:
+def test_a_link_whose_feature_was_switched_off_is_dropped(tmp_path):
     simulation = Simulation(topic(tmp_path / "crawl", HOME), WEB)
     key = link_key(f"look again {HOME}whale9")
     link = QueuedLink(key, HOME + "whale9", "a.test", 1.0, 1.0, purpose="look-again")
@@ -113,7 +111,7 @@ def test_a_link_whose_feature_was_switched_off_is_dropped(tmp_path: Path) -> Non
     simulation.close()
 
 
-def test_a_feature_that_cannot_be_imported_is_named_with_its_package(packages: Path) -> None:
+def test_a_feature_that_cannot_be_imported_is_named_with_its_package(packages):
     install(
         packages,
         "broken_plugin",
@@ -124,7 +122,7 @@ def test_a_feature_that_cannot_be_imported_is_named_with_its_package(packages: P
         installed_features()
 
 
-def test_an_entry_point_that_is_no_feature_is_named(packages: Path) -> None:
+def test_an_entry_point_that_is_no_feature_is_named(packages):
     install(packages, "wrong_plugin", "feature = 1\n", entry_point("wrong", "wrong_plugin"))
     with pytest.raises(ConfigurationError, match=r"the feature wrong of wrong_plugin: .* is no"):
         installed_features()
@@ -138,7 +136,7 @@ class Handler:
     def settle(self, lease: Lease, outcome: Outcome, now: float, parsed: EarlyResult) -> None: ...
 
 
-def test_two_features_with_one_purpose_are_refused() -> None:
+def test_two_features_with_one_purpose_are_refused():
     parts = FeatureParts(handlers={"look-again": Handler()})
     with pytest.raises(ConfigurationError, match="twin, handle 'look-again'"):
         join_parts({"look-again": parts, "twin": parts})
@@ -148,7 +146,7 @@ class Pacer(CrawlPacer):
     """Another pacer."""
 
 
-def test_two_features_that_pace_the_crawl_are_refused() -> None:
+def test_two_features_that_pace_the_crawl_are_refused():
     parts = FeatureParts(pacer=Pacer())
     with pytest.raises(ConfigurationError, match="of one, other more than one paces"):
         join_parts({"one": parts, "other": parts})
@@ -165,14 +163,14 @@ ON_BY_TOPIC = {
 
 
 @pytest.mark.parametrize("name", ON_BY_TOPIC)
-def test_a_feature_is_on_where_its_topic_uses_it(name: str, tmp_path: Path) -> None:
+def test_a_feature_is_on_where_its_topic_uses_it(name, tmp_path):
     off = topic(tmp_path, HOME, scope=PLAIN)
     feature = installed_features()[name]
     assert feature.is_on(topic(tmp_path, HOME, **ON_BY_TOPIC[name]))
     assert not feature.is_on(off)
 
 
-def test_all_shipped_features_are_tested_here() -> None:
+def test_all_shipped_features_are_tested_here():
     shipped = {
         name
         for name, feature in installed_features().items()
@@ -195,7 +193,7 @@ print(*[name for name in names if any(part in name for part in parts)])
 """
 
 
-def test_what_is_off_is_not_imported(tmp_path: Path) -> None:
+def test_what_is_off_is_not_imported(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", OFF, str(tmp_path)],
         # Others of this process may have set PYTHONSAFEPATH, which leaves out the working folder.

@@ -1,7 +1,5 @@
 """The pause after a slow response (Heydon and Najork 1999)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

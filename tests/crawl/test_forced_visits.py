@@ -1,21 +1,17 @@
 """When a page is visited whatever its visit is worth."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from focused.durations import DAY_S
-from focused.revisit.policies import RevisitPolicyFactory, Uniform
+from focused.revisit.policies import Uniform
 from focused.revisit.policy import RevisitInputs, Visit
 from focused.revisit.schedule import RevisitSchedule
 from focused.topic import Revisit, Scope
 from focused_lab.freshness.memory_schedule import MemorySchedule
-from tests.support.simulated import Simulation, page, topic
+from tests.support.simulated import page, topic
 
 PAGES = 20
 DAYS = 200.0
@@ -63,22 +59,14 @@ class WorthlessFirstPage(Uniform):
     ],
 )
 def test_a_page_waits_three_mean_intervals_or_as_long_as_its_topic_lets_it(
-    simulate: Callable[..., Simulation],
-    tmp_path: Path,
-    use_revisit_policy: Callable[[RevisitPolicyFactory], None],
-    settings: dict[str, Any],
-    expected: float,
-) -> None:
+    simulate, tmp_path, use_revisit_policy, settings, expected
+):
     waited: list[float] = []
     use_revisit_policy(lambda inputs: WorthlessFirstPage(inputs, waited))
     web: dict[str, Any] = {url: page(url, text=f"whale krill {url}") for url in URLS[1:]}
     web[HOME] = page(HOME, *URLS[1:], text="whale krill")
     revisit = Revisit(
-        continuous=True,
-        hours=DAYS * 24,
-        pages_per_day=PER_DAY,
-        by_relevance=False,
-        **settings,
+        continuous=True, hours=DAYS * 24, pages_per_day=PER_DAY, by_relevance=False, **settings
     )
     scope = Scope(near_duplicates=False, mirrors=False)
     simulate(topic(tmp_path, HOME, revisit=revisit, scope=scope), web).run(20_000)
@@ -88,18 +76,13 @@ def test_a_page_waits_three_mean_intervals_or_as_long_as_its_topic_lets_it(
     assert all(expected * 0.8 <= each <= expected * 1.25 + 0.5 for each in steady), waited
 
 
-def test_a_page_that_is_worth_less_waits_longer() -> None:
+def test_a_page_that_is_worth_less_waits_longer():
     """The crawl gives its pages weights; half the weight waits twice as long."""
 
     records = MemorySchedule()
     weights = {0: 1.0, 1: 0.5, 2: 0.0, 3: 7.0}
     policy = WorthlessFirstPage(RevisitInputs(DAY_S, records), [])
-    schedule = RevisitSchedule(
-        policy,
-        records,
-        mean_interval_s=DAY_S,
-        max_interval_s=100 * DAY_S,
-    )
+    schedule = RevisitSchedule(policy, records, mean_interval_s=DAY_S, max_interval_s=100 * DAY_S)
     for number, weight in weights.items():
         schedule.set_weight(number, weight)
     longest = [schedule.longest_interval_s(number) / DAY_S for number in weights]

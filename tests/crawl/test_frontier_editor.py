@@ -1,7 +1,5 @@
 """Editing the frontier of a stopped crawl, and the crawl afterwards."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """``training.focus``: which pages' links a crawl follows."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Learning ignorable URL parts from pages and redirects."""
 
-from __future__ import annotations
-
 from focused.crawl.dedup.url_aliases import (
     IGNORABLE_PARAMETER,
     MIN_DISTINCT_TEXTS,

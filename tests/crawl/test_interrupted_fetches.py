@@ -1,7 +1,5 @@
 """A process that dies with fetches in flight: the next one keeps their hosts' delays."""
 
-from __future__ import annotations
-
 import pytest
 
 from focused.crawl import Fetch, Wait

@@ -1,7 +1,5 @@
 """Pages that need JavaScript in a crawl: counted, selected, learned from, archived as rendered."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -68,25 +66,25 @@ def shown() -> Page:
     return found
 
 
-def test_by_default_pages_that_show_nothing_are_counted_with_their_host(crawl: Open) -> None:
+def test_by_default_pages_that_show_nothing_are_counted_with_their_host(crawl):
     done = crawl("report").run()
     assert done.crawl.counters.kinds("javascript") == {"needing": 2}
     assert pages_of(done.crawl).needing_by_host(5) == {"a.test": 2}
 
 
-def test_ignored_pages_are_not_looked_for(crawl: Open) -> None:
+def test_ignored_pages_are_not_looked_for(crawl):
     done = crawl("ignore").run()
     assert done.crawl.feature(JavascriptPages) is None
     assert done.crawl.counters.kinds("javascript") == {}
 
 
-def test_what_was_counted_survives_a_restart(crawl: Open) -> None:
+def test_what_was_counted_survives_a_restart(crawl):
     done = crawl("report").run()
     done.restart()
     assert pages_of(done.crawl).needing_by_host(5) == {"a.test": 2}
 
 
-def test_without_rendering_no_page_is_selected(crawl: Open) -> None:
+def test_without_rendering_no_page_is_selected(crawl):
     simulation = crawl("report", WEB, A + "shell")
     lease = lease_of(simulation, A + "shell")
     answer = raw(A + "shell", SHELL)
@@ -94,7 +92,7 @@ def test_without_rendering_no_page_is_selected(crawl: Open) -> None:
     assert select_to_render(simulation.crawl, lease, answer, parsed, simulation.now) is None
 
 
-def test_a_selected_page_delays_its_host_for_the_requests_of_its_scripts(crawl: Open) -> None:
+def test_a_selected_page_delays_its_host_for_the_requests_of_its_scripts(crawl):
     simulation = crawl("render", WEB, A + "shell")
     lease, answer = lease_of(simulation, A + "shell"), raw(A + "shell", SHELL)
     parsed = simulation.crawl.parser.page_parser().read(answer)
@@ -106,7 +104,7 @@ def test_a_selected_page_delays_its_host_for_the_requests_of_its_scripts(crawl: 
     assert requests.wait_s(own, simulation.now + 1.0) == 0.0
 
 
-def test_other_requests_wait_until_the_page_is_settled(crawl: Open) -> None:
+def test_other_requests_wait_until_the_page_is_settled(crawl):
     simulation = crawl("render", WEB, A + "shell")
     lease_of(simulation, A + "shell")
     requests = simulation.crawl.hosts.direct_requests
@@ -114,7 +112,7 @@ def test_other_requests_wait_until_the_page_is_settled(crawl: Open) -> None:
     assert requests.wait_s(other, simulation.now + 100.0) > 0.0
 
 
-def test_a_gain_is_used_and_remembered(crawl: Open) -> None:
+def test_a_gain_is_used_and_remembered(crawl):
     simulation = crawl("render", WEB, A + "shell")
     lease, answer = lease_of(simulation, A + "shell"), raw(A + "shell", SHELL)
     crawled = simulation.crawl
@@ -128,18 +126,12 @@ def test_a_gain_is_used_and_remembered(crawl: Open) -> None:
     learned = pages_of(simulation.crawl).hosts["a.test"]
     assert (learned.rendered, learned.gained, learned.requests) == (1, 1, 3)
     events = simulation.crawl.counters.kinds("javascript")
-    assert events == {
-        "needing": 1,
-        "rendered": 1,
-        "gained": 1,
-        "requests": 3,
-        "milliseconds": 1500,
-    }
+    assert events == {"needing": 1, "rendered": 1, "gained": 1, "requests": 3, "milliseconds": 1500}
     assert simulation.crawl.counters.bytes >= 700
 
 
 @pytest.mark.parametrize("failure", [RenderFailure.TIMEOUT, RenderFailure.NO_BROWSER])
-def test_a_failure_keeps_the_raw_page_and_is_counted(crawl: Open, failure: RenderFailure) -> None:
+def test_a_failure_keeps_the_raw_page_and_is_counted(crawl, failure):
     simulation = crawl("render", WEB, A + "shell")
     lease, answer = lease_of(simulation, A + "shell"), raw(A + "shell", SHELL)
     crawled = simulation.crawl
@@ -162,7 +154,7 @@ def rendered_crawl(crawl: Open) -> Simulation:
     return crawl("render", web).run()
 
 
-def test_text_and_links_are_those_of_the_rendered_page(crawl: Open) -> None:
+def test_text_and_links_are_those_of_the_rendered_page(crawl):
     done = rendered_crawl(crawl)
     rows = {row["url"]: row for row in page_rows(done.store.tables)}
     row = rows[A + "shell"]
@@ -172,7 +164,7 @@ def test_text_and_links_are_those_of_the_rendered_page(crawl: Open) -> None:
     assert A + "2" in [url for _, url in done.asked]
 
 
-def test_the_warc_has_the_raw_page_and_the_rendered_one_as_its_conversion(crawl: Open) -> None:
+def test_the_warc_has_the_raw_page_and_the_rendered_one_as_its_conversion(crawl):
     done = rendered_crawl(crawl)
     path = done.topic.output.folder / WARC_FILE
     done.close()
@@ -192,7 +184,7 @@ def test_the_warc_has_the_raw_page_and_the_rendered_one_as_its_conversion(crawl:
     assert kinds[kinds.index("revisit") + 1] == "conversion"
 
 
-def test_a_stored_page_is_read_as_it_was_rendered(crawl: Open) -> None:
+def test_a_stored_page_is_read_as_it_was_rendered(crawl):
     done = rendered_crawl(crawl)
     rows = {row["url"]: row for row in page_rows(done.store.tables)}
     for url, body in (

@@ -1,7 +1,5 @@
 """Mirrors: how pairs are found, which links are skipped, and that none is lost."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -54,291 +52,221 @@ def mirrors(tables: Tables, frontier: Frontier) -> MirrorFilter:
     return MirrorFilter(tables, frontier.lookup_links, frontier.is_under_way)
 
 
-def copies(
-    found: MirrorFilter,
-    frontier: Frontier,
-    copy: str,
-    of: str,
-    count: int = 5,
-    *,
-    exactly: bool = True,
-    name: str = "",
-) -> None:
-    """So many pages come from under both prefixes; the first prefix's repeat the second's."""
-    for number in range(count):
-        if f"{of}/{name}{number}" not in frontier.settled:
-            came(found, frontier, f"{of}/{name}{number}")
-        url = f"{copy}/{name}{number}"
-        came(found, frontier, url, f"{of}/{name}{number}", exactly=exactly)
+class CrawledPrefixes:
+    """Pages that come from under several prefixes, and what a mirror filter learns from them."""
+
+    def __init__(self, tables: Tables) -> None:
+        self.frontier = Frontier()
+        self.filter = mirrors(tables, self.frontier)
+
+    @property
+    def pairs(self) -> Mapping[str, str]:
+        return self.filter.pairs
+
+    def copies(
+        self, copy: str, of: str, count: int = 5, *, exactly: bool = True, name: str = ""
+    ) -> None:
+        """So many pages come from under both prefixes; the first prefix's repeat the second's."""
+        for number in range(count):
+            if f"{of}/{name}{number}" not in self.frontier.settled:
+                self.came(f"{of}/{name}{number}")
+            self.came(f"{copy}/{name}{number}", f"{of}/{name}{number}", exactly=exactly)
+
+    def came(self, url: str, of: str | None = None, *, exactly: bool = True) -> None:
+        self.filter.fetched(url, of, exact_duplicate_of=of if exactly else None)
+        self.frontier.settled.add(url)
+
+    def refuses(self, url: str) -> bool:
+        return self.filter.refuses(queued(url))
 
 
-def came(
-    found: MirrorFilter,
-    frontier: Frontier,
-    url: str,
-    of: str | None = None,
-    *,
-    exactly: bool = True,
-) -> None:
-    found.fetched(url, of, exact_duplicate_of=of if exactly else None)
-    frontier.settled.add(url)
-
-
-def refuses(found: MirrorFilter, url: str) -> bool:
-    return found.refuses(queued(url))
+@pytest.fixture
+def crawl(tables: Tables) -> CrawledPrefixes:
+    return CrawledPrefixes(tables)
 
 
 class TestPairsAreFound:
     @pytest.mark.parametrize(("copy", "of"), [(B, A), (MANUAL, NEW), (OLD, NEW), (A + "/m", B)])
-    def test_by_five_exact_duplicates_whose_urls_end_equal(
-        self, tables: Tables, copy: str, of: str
-    ) -> None:
-        frontier = Frontier()
-        found = mirrors(tables, frontier)
-        copies(found, frontier, copy, of, 4)
-        assert found.pairs == {}
-        came(found, frontier, copy + "/4?q=1", of + "/4?q=1")
-        assert found.pairs == {copy: of}
+    def test_by_five_exact_duplicates_whose_urls_end_equal(self, crawl, copy, of):
+        crawl.copies(copy, of, 4)
+        assert crawl.pairs == {}
+        crawl.came(copy + "/4?q=1", of + "/4?q=1")
+        assert crawl.pairs == {copy: of}
 
-    def test_by_five_near_duplicates_at_the_same_path_of_two_sites(self, tables: Tables) -> None:
-        frontier = Frontier()
-        found = mirrors(tables, frontier)
-        copies(found, frontier, B, A, 5, exactly=False)
-        assert found.pairs == {B: A}
+    def test_by_five_near_duplicates_at_the_same_path_of_two_sites(self, crawl):
+        crawl.copies(B, A, 5, exactly=False)
+        assert crawl.pairs == {B: A}
 
     @pytest.mark.parametrize("copy", [OLD, MANUAL])
-    def test_by_twenty_near_duplicates_under_different_prefixes(
-        self, tables: Tables, copy: str
-    ) -> None:
-        frontier = Frontier()
-        found = mirrors(tables, frontier)
-        copies(found, frontier, copy, NEW, 19, exactly=False)
-        assert found.pairs == {}
-        came(found, frontier, copy + "/x", NEW + "/x", exactly=False)
-        assert found.pairs == {copy: NEW}
+    def test_by_twenty_near_duplicates_under_different_prefixes(self, crawl, copy):
+        crawl.copies(copy, NEW, 19, exactly=False)
+        assert crawl.pairs == {}
+        crawl.came(copy + "/x", NEW + "/x", exactly=False)
+        assert crawl.pairs == {copy: NEW}
 
-    def test_by_duplicates_of_pages_that_are_near_an_older_version_themselves(
-        self, tables: Tables
-    ) -> None:
-        frontier = Frontier()
-        found = mirrors(tables, frontier)
+    def test_by_duplicates_of_pages_that_are_near_an_older_version_themselves(self, crawl):
         for number in range(5):
-            came(found, frontier, f"{OLD}/{number}")
-            came(found, frontier, f"{NEW}/{number}", f"{OLD}/{number}", exactly=False)
-            found.fetched(
+            crawl.came(f"{OLD}/{number}")
+            crawl.came(f"{NEW}/{number}", f"{OLD}/{number}", exactly=False)
+            crawl.filter.fetched(
                 f"{MANUAL}/{number}", f"{OLD}/{number}", exact_duplicate_of=f"{NEW}/{number}"
             )
-        assert found.pairs == {MANUAL: NEW}
-        came(found, frontier, f"{OLD}/more")
-        came(found, frontier, f"{NEW}/more", f"{OLD}/more", exactly=False)
-        assert refuses(found, f"{MANUAL}/more")
+        assert crawl.pairs == {MANUAL: NEW}
+        crawl.came(f"{OLD}/more")
+        crawl.came(f"{NEW}/more", f"{OLD}/more", exactly=False)
+        assert crawl.refuses(f"{MANUAL}/more")
 
-    def test_never_by_duplicates_whose_urls_end_differently(self, tables: Tables) -> None:
-        frontier = Frontier()
-        found = mirrors(tables, frontier)
+    def test_never_by_duplicates_whose_urls_end_differently(self, crawl):
         for number in range(30):
-            came(found, frontier, f"{B}/{number}", f"{A}/{number}/")
-            came(found, frontier, f"{B}/x{number}", f"{B}/y{number}")
-        assert found.pairs == {}
+            crawl.came(f"{B}/{number}", f"{A}/{number}/")
+            crawl.came(f"{B}/x{number}", f"{B}/y{number}")
+        assert crawl.pairs == {}
 
-    def test_never_while_one_page_in_five_is_another(self, tables: Tables) -> None:
-        frontier = Frontier({f"{NEW}/{number}" for number in range(99)})
-        found = mirrors(tables, frontier)
+    def test_never_while_one_page_in_five_is_another(self, crawl):
+        crawl.frontier.settled.update(f"{NEW}/{number}" for number in range(99))
         for number in range(99):
-            came(found, frontier, f"{OLD}/{number}", f"{NEW}/{number}" if number % 5 else None)
-        assert found.pairs == {}
+            crawl.came(f"{OLD}/{number}", f"{NEW}/{number}" if number % 5 else None)
+            assert crawl.pairs == {}
 
-    def test_whatever_pages_say_whose_counterpart_brought_none(self, tables: Tables) -> None:
-        frontier = Frontier()
-        found = mirrors(tables, frontier)
+    def test_whatever_pages_say_whose_counterpart_brought_none(self, crawl):
         for number in range(5):
-            frontier.settled.add(f"{A}/gone-{number}")
-            found.failed(f"{A}/gone-{number}")
-            came(found, frontier, f"{B}/{number}", f"{A}/{number}")
-            came(found, frontier, f"{B}/gone-{number}")
-            came(found, frontier, f"{B}/new-{number}")
-        assert found.pairs == {B: A}
+            crawl.frontier.settled.add(f"{A}/gone-{number}")
+            crawl.filter.failed(f"{A}/gone-{number}")
+            crawl.came(f"{B}/{number}", f"{A}/{number}")
+            crawl.came(f"{B}/gone-{number}")
+            crawl.came(f"{B}/new-{number}")
+        assert crawl.pairs == {B: A}
 
-    def test_by_duplicates_in_either_direction_together(self, tables: Tables) -> None:
-        found, frontier = mirrors(tables, Frontier()), Frontier()
+    def test_by_duplicates_in_either_direction_together(self, crawl):
         for number in range(5):
             one, other = (B, A) if number % 2 == 0 else (A, B)
-            came(found, frontier, f"{one}/{number}", f"{other}/{number}")
-        assert found.pairs == {B: A}
+            crawl.came(f"{one}/{number}", f"{other}/{number}")
+        assert crawl.pairs == {B: A}
 
 
 class TestWhichIsPreferred:
     @pytest.mark.parametrize("first", ["http:", "https:"])
-    def test_of_one_host_https(self, tables: Tables, first: str) -> None:
+    def test_of_one_host_https(self, crawl, first):
         second = {"http:": "https:", "https:": "http:"}[first]
-        frontier = Frontier()
-        found = mirrors(tables, frontier)
-        copies(found, frontier, f"{second}//a.test", f"{first}//a.test")
-        assert found.pairs == {"http://a.test": "https://a.test"}
+        crawl.copies(f"{second}//a.test", f"{first}//a.test")
+        assert crawl.pairs == {"http://a.test": "https://a.test"}
 
     @pytest.mark.parametrize(("copy", "of"), [(A, A + "/a"), (A + "/a", A)])
-    def test_of_two_nested_prefixes_the_shorter(self, tables: Tables, copy: str, of: str) -> None:
-        frontier = Frontier()
-        found = mirrors(tables, frontier)
-        copies(found, frontier, copy, of)
-        assert found.pairs == {A + "/a": A}
+    def test_of_two_nested_prefixes_the_shorter(self, crawl, copy, of):
+        crawl.copies(copy, of)
+        assert crawl.pairs == {A + "/a": A}
 
-    def test_a_mirrors_mirror_is_one_of_the_preferred(self, tables: Tables) -> None:
-        frontier = Frontier()
-        found = mirrors(tables, frontier)
-        copies(found, frontier, B, A)
-        copies(found, frontier, C, B)
-        assert found.pairs == {B: A, C: A}
+    def test_a_mirrors_mirror_is_one_of_the_preferred(self, crawl):
+        crawl.copies(B, A)
+        crawl.copies(C, B)
+        assert crawl.pairs == {B: A, C: A}
 
-    def test_what_is_found_to_be_lesser_takes_its_own_mirrors_along(self, tables: Tables) -> None:
-        frontier = Frontier()
-        found = mirrors(tables, frontier)
-        copies(found, frontier, C, B)
-        copies(found, frontier, B, A, name="more-")
-        assert found.pairs == {B: A, C: A}
+    def test_what_is_found_to_be_lesser_takes_its_own_mirrors_along(self, crawl):
+        crawl.copies(C, B)
+        crawl.copies(B, A, name="more-")
+        assert crawl.pairs == {B: A, C: A}
 
-    def test_none_is_in_the_end_its_own_mirror(self, tables: Tables) -> None:
-        frontier = Frontier()
-        found = mirrors(tables, frontier)
+    def test_none_is_in_the_end_its_own_mirror(self, crawl):
         for copy, of in ((B, A), (A, C), (C, B), (B, C), (C, A)):
-            copies(found, frontier, copy, of, 8)
-        assert not set(found.pairs) & set(found.pairs.values())
+            crawl.copies(copy, of, 8)
+        assert not set(crawl.pairs) & set(crawl.pairs.values())
 
 
 class TestRefusal:
     @pytest.mark.parametrize(("copy", "of"), [(B, A), (MANUAL, NEW), (OLD, NEW)])
-    def test_of_what_the_preferred_prefix_brought_or_will(
-        self, tables: Tables, copy: str, of: str
-    ) -> None:
-        frontier = Frontier()
-        found = mirrors(tables, frontier)
-        copies(found, frontier, copy, of)
-        came(found, frontier, of + "/more")
-        frontier.waiting.add(of + "/waits")
-        frontier.in_flight.add(of + "/asked")
+    def test_of_what_the_preferred_prefix_brought_or_will(self, crawl, copy, of):
+        crawl.copies(copy, of)
+        crawl.came(of + "/more")
+        crawl.frontier.waiting.add(of + "/waits")
+        crawl.frontier.in_flight.add(of + "/asked")
         names = ("more", "waits", "asked", "only-here")
-        assert [refuses(found, f"{copy}/{name}") for name in names] == [True, True, True, False]
+        assert [crawl.refuses(f"{copy}/{name}") for name in names] == [True, True, True, False]
 
-    def test_of_the_preferred_when_the_lesser_came_first_but_not_when_it_waits(
-        self, tables: Tables
-    ) -> None:
-        frontier = Frontier()
-        found = mirrors(tables, frontier)
-        copies(found, frontier, B, A)
-        came(found, frontier, B + "/first")
-        frontier.waiting.add(B + "/waits")
-        assert refuses(found, A + "/first")
-        assert not refuses(found, A + "/waits")
+    def test_of_the_preferred_when_the_lesser_came_first_but_not_when_it_waits(self, crawl):
+        crawl.copies(B, A)
+        crawl.came(B + "/first")
+        crawl.frontier.waiting.add(B + "/waits")
+        assert crawl.refuses(A + "/first")
+        assert not crawl.refuses(A + "/waits")
 
-    def test_not_for_the_sake_of_a_page_that_is_a_duplicate_of_another(
-        self, tables: Tables
-    ) -> None:
-        frontier = Frontier()
-        found = mirrors(tables, frontier)
-        copies(found, frontier, B, A)
-        came(found, frontier, A + "/soft", A + "/0")
-        assert not refuses(found, B + "/soft")
+    def test_not_for_the_sake_of_a_page_that_is_a_duplicate_of_another(self, crawl):
+        crawl.copies(B, A)
+        crawl.came(A + "/soft", A + "/0")
+        assert not crawl.refuses(B + "/soft")
 
-    def test_ends_when_the_counterpart_that_waited_fails(self, tables: Tables) -> None:
-        frontier = Frontier()
-        found = mirrors(tables, frontier)
-        copies(found, frontier, B, A)
-        frontier.waiting.add(A + "/gone")
-        assert refuses(found, B + "/gone")
-        found.failed(A + "/gone")
-        freed = found.take_released()
+    def test_ends_when_the_counterpart_that_waited_fails(self, crawl):
+        crawl.copies(B, A)
+        crawl.frontier.waiting.add(A + "/gone")
+        assert crawl.refuses(B + "/gone")
+        crawl.filter.failed(A + "/gone")
+        freed = crawl.filter.take_released()
         assert [link.url for link in freed] == [B + "/gone"]
         assert freed[0].key != link_key(B + "/gone")
         assert freed[0].score == queued(B + "/gone").score
-        frontier.waiting.clear()
-        frontier.settled.add(A + "/gone")
-        assert not found.refuses(freed[0])
-        assert found.take_released() == []
-
-
-def spared(found: MirrorFilter, frontier: Frontier, copy: str, of: str, pages: int) -> list[bool]:
-    """Which links under ``copy`` are refused though each has a page under ``of``."""
-    answers = []
-    for number in range(pages):
-        came(found, frontier, f"{of}/spared/{number}")
-        answers.append(refuses(found, f"{copy}/spared/{number}"))
-    return answers
+        crawl.frontier.waiting.clear()
+        crawl.frontier.settled.add(A + "/gone")
+        assert not crawl.filter.refuses(freed[0])
+        assert crawl.filter.take_released() == []
 
 
 class TestDoubt:
-    def test_pages_are_tried_now_and_then_and_more_seldom_when_all_goes_well(
-        self, tables: Tables
-    ) -> None:
-        frontier = Frontier()
-        found = mirrors(tables, frontier)
-        copies(found, frontier, OLD, NEW)
+    def test_pages_are_tried_now_and_then_and_more_seldom_when_all_goes_well(self, crawl):
+        crawl.copies(OLD, NEW)
         tried = 0
         for number in range(400):
-            came(found, frontier, f"{NEW}/more/{number}")
-            if not refuses(found, f"{OLD}/more/{number}"):
-                came(found, frontier, f"{OLD}/more/{number}", f"{NEW}/more/{number}")
+            crawl.came(f"{NEW}/more/{number}")
+            if not crawl.refuses(f"{OLD}/more/{number}"):
+                crawl.came(f"{OLD}/more/{number}", f"{NEW}/more/{number}")
                 tried += 1
-        assert found.pairs == {OLD: NEW}
+        assert crawl.pairs == {OLD: NEW}
         assert 16 + 4 <= tried <= 16 + 5
 
-    def test_two_tries_that_fail_dissolve_a_pair_and_free_all_that_was_refused(
-        self, tables: Tables
-    ) -> None:
-        frontier = Frontier()
-        found = mirrors(tables, frontier)
-        copies(found, frontier, OLD, NEW)
+    def test_two_tries_that_fail_dissolve_a_pair_and_free_all_that_was_refused(self, crawl):
+        crawl.copies(OLD, NEW)
         refused, seen = set(), 0
-        while found.pairs:
-            came(found, frontier, f"{NEW}/other/{seen}")
-            if refuses(found, f"{OLD}/other/{seen}"):
+        while crawl.pairs:
+            crawl.came(f"{NEW}/other/{seen}")
+            if crawl.refuses(f"{OLD}/other/{seen}"):
                 refused.add(f"{OLD}/other/{seen}")
             else:
-                came(found, frontier, f"{OLD}/other/{seen}")
+                crawl.came(f"{OLD}/other/{seen}")
             seen += 1
             assert seen <= 16
-        assert {link.url for link in found.take_released()} == refused
+        assert {link.url for link in crawl.filter.take_released()} == refused
 
-    def test_a_dissolved_pair_needs_four_times_as_many_duplicates(self, tables: Tables) -> None:
-        frontier = Frontier()
-        found = mirrors(tables, frontier)
-        copies(found, frontier, OLD, NEW)
+    def test_a_dissolved_pair_needs_four_times_as_many_duplicates(self, crawl):
+        crawl.copies(OLD, NEW)
         for name in ("x", "y"):
-            came(found, frontier, f"{NEW}/{name}")
-            came(found, frontier, f"{OLD}/{name}")
-        assert found.pairs == {}
-        copies(found, frontier, OLD, NEW, 19)
-        assert found.pairs == {}
-        copies(found, frontier, OLD, NEW, 1)
-        assert found.pairs == {OLD: NEW}
+            crawl.came(f"{NEW}/{name}")
+            crawl.came(f"{OLD}/{name}")
+        assert crawl.pairs == {}
+        crawl.copies(OLD, NEW, 19)
+        assert crawl.pairs == {}
+        crawl.copies(OLD, NEW, 1)
+        assert crawl.pairs == {OLD: NEW}
 
-    def test_a_site_that_copied_five_pages_and_differs_later_closes_no_other(
-        self, tables: Tables
-    ) -> None:
-        frontier = Frontier()
-        found = mirrors(tables, frontier)
+    def test_a_site_that_copied_five_pages_and_differs_later_closes_no_other(self, crawl):
         liar, honest = B, A
-        copies(found, frontier, honest, liar)
+        crawl.copies(honest, liar)
         lost = set()
         for number in range(200):
-            came(found, frontier, f"{liar}/page/{number}")
-            if refuses(found, f"{honest}/page/{number}"):
+            crawl.came(f"{liar}/page/{number}")
+            if crawl.refuses(f"{honest}/page/{number}"):
                 lost.add(f"{honest}/page/{number}")
             else:
-                came(found, frontier, f"{honest}/page/{number}")
-        assert found.pairs == {}
-        assert lost == {link.url for link in found.take_released()}
+                crawl.came(f"{honest}/page/{number}")
+        assert crawl.pairs == {}
+        assert lost == {link.url for link in crawl.filter.take_released()}
 
 
-def test_pairs_candidates_and_refused_links_are_restored_after_a_restart(tables: Tables) -> None:
-    frontier = Frontier()
-    found = mirrors(tables, frontier)
-    copies(found, frontier, B, A)
-    copies(found, frontier, C, A, 4)
-    frontier.waiting.add(A + "/gone")
-    assert refuses(found, B + "/gone")
-    again = mirrors(tables, frontier)
+def test_pairs_candidates_and_refused_links_are_restored_after_a_restart(tables, crawl):
+    crawl.copies(B, A)
+    crawl.copies(C, A, 4)
+    crawl.frontier.waiting.add(A + "/gone")
+    assert crawl.refuses(B + "/gone")
+    again = mirrors(tables, crawl.frontier)
     assert again.pairs == {B: A}
-    came(again, frontier, C + "/x", A + "/x")
+    again.fetched(C + "/x", A + "/x", exact_duplicate_of=A + "/x")
     assert again.pairs == {B: A, C: A}
     again.failed(A + "/gone")
     assert [link.url for link in again.take_released()] == [B + "/gone"]
@@ -350,9 +278,7 @@ def test_pairs_candidates_and_refused_links_are_restored_after_a_restart(tables:
     alike=st.sampled_from([0.0, 0.5, 0.9, 1.0]),
     fails=st.sampled_from([0.0, 0.3]),
 )
-def test_what_is_not_fetched_has_a_counterpart_that_was(
-    seed: int, alike: float, fails: float
-) -> None:
+def test_what_is_not_fetched_has_a_counterpart_that_was(seed, alike, fails):
     """Any web of three prefixes, met in any order, with failures and restarts: no URL is lost."""
     rng = random.Random(seed)
     content: dict[str, str | None] = {}

@@ -1,7 +1,5 @@
 """Replacing the classifier during a crawl."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -121,10 +119,7 @@ def test_a_crawl_taken_up_with_another_model_is_scored_by_that(whales_then_trade
     crawl.classifier, crawl.scorer = office, Apprentice(office)
     crawl.restart(later_s=100.0).run(pages=6)
     assert [url.split("/")[3] for url in crawl.urls[2:]] == ["trade"] * 4
-    assert [term.classifier for term in terms_of(crawl)] == [
-        "first",
-        "second",
-    ]
+    assert [term.classifier for term in terms_of(crawl)] == ["first", "second"]
 
 
 def test_the_same_model_taken_up_again_is_the_same_term(whales_then_trade):

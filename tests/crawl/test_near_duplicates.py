@@ -1,17 +1,13 @@
 """Which pages count as near-duplicates."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from focused.crawl.dedup.duplicates import MIN_SHINGLES, DuplicateDetector, NearDuplicateIndex
 from focused.crawl.page_parser import MAX_SHINGLES, ParsedPage
 from focused.storage.state_store import StateStore
-from focused.storage.tables import Tables
 from focused.text.content_signatures import shingles
 from focused.topic import Scope
 from focused.web.content_hash import content_fingerprint
@@ -61,9 +57,7 @@ def host_with_template(host: str, template: str, pages: int = 4, words: int = 60
     ]
 
 
-def test_a_duplicate_of_a_near_duplicate_names_the_original_and_its_own_twin(
-    tables: Tables,
-) -> None:
+def test_a_duplicate_of_a_near_duplicate_names_the_original_and_its_own_twin(tables):
     text = prose(800, 1)
     first, near = page("http://a.test/x", text), page("http://b.test/y", f"{text} seen today")
     copies = DuplicateDetector(tables, near=True)
@@ -75,13 +69,13 @@ def test_a_duplicate_of_a_near_duplicate_names_the_original_and_its_own_twin(
     assert (found.of, found.exact_duplicate_of) == (first.url, first.url)
 
 
-def test_a_page_on_another_host_with_a_few_other_words_is_found(tables: Tables) -> None:
+def test_a_page_on_another_host_with_a_few_other_words_is_found(tables):
     text = prose(800, 1)
     first, again = page("http://a.test/x", text), page("http://b.test/y", f"{text} seen today")
     assert met(NearDuplicateIndex(tables), first, again) == [None, first.url]
 
 
-def test_a_page_of_which_half_is_new_is_another_page(tables: Tables) -> None:
+def test_a_page_of_which_half_is_new_is_another_page(tables):
     text = prose(400, 1)
     other = page("http://b.test/", f"{text} {prose(400, 2)}")
     assert met(NearDuplicateIndex(tables), page("http://a.test/", text), other) == [None, None]
@@ -96,23 +90,21 @@ def half_new(number: int) -> str:
     ("first", "second", "is_found"),
     [("", "pdf", True), ("pdf", "", True), ("pdf", "docx", True), ("pdf", "pdf", False)],
 )
-def test_formats_of_one_work_share_less_also_on_one_host(
-    first: str, second: str, is_found: bool, tables: Tables
-) -> None:
+def test_formats_of_one_work_share_less_also_on_one_host(first, second, is_found, tables):
     one = replace(page("http://a.test/x", half_new(2), "A site: Whales"), format=first)
     other = replace(page("http://a.test/y", half_new(3), "Whales"), format=second)
     found = met(NearDuplicateIndex(tables), one, other)
     assert found == [None, one.url if is_found else None]
 
 
-def test_a_page_of_another_format_and_less_in_common_is_another_page(tables: Tables) -> None:
+def test_a_page_of_another_format_and_less_in_common_is_another_page(tables):
     text = prose(400, 1)
     other = page("http://b.test/", f"{prose(200, 1)} {prose(400, 2)}")
     paper = replace(page("http://a.test/", text), format="pdf")
     assert met(NearDuplicateIndex(tables), paper, other) == [None, None]
 
 
-def test_of_several_equal_the_most_equal_is_named(tables: Tables) -> None:
+def test_of_several_equal_the_most_equal_is_named(tables):
     words = prose(800, 1).split()
     texts = [" ".join(words), " ".join([*words[:740], *prose(60, 2).split()])]
     pages = [page(f"http://{n}.test/", text) for n, text in enumerate(texts)]
@@ -123,25 +115,25 @@ def test_of_several_equal_the_most_equal_is_named(tables: Tables) -> None:
     assert met(index, near_second) == [pages[1].url]
 
 
-def test_short_pages_are_never_near_duplicates(tables: Tables) -> None:
+def test_short_pages_are_never_near_duplicates(tables):
     text = prose(MIN_SHINGLES, 1)
     pages = page("http://a.test/", text), page("http://b.test/", f"{text} end")
     assert met(NearDuplicateIndex(tables), *pages) == [None, None]
     assert tables.count("sketches") == 0
 
 
-def test_pages_of_one_template_and_other_titles_are_no_duplicates(tables: Tables) -> None:
+def test_pages_of_one_template_and_other_titles_are_no_duplicates(tables):
     pages = host_with_template("a.test", prose(1_000, 1), pages=12)
     assert met(NearDuplicateIndex(tables), *pages) == [None] * 12
 
 
-def test_pages_of_one_template_and_one_title_are_no_duplicates(tables: Tables) -> None:
+def test_pages_of_one_template_and_one_title_are_no_duplicates(tables):
     template = prose(1_000, 1)
     pages = [replace(each, title="Shop") for each in host_with_template("a.test", template, 12)]
     assert met(NearDuplicateIndex(tables), *pages) == [None] * 12
 
 
-def test_what_a_hosts_template_adds_does_not_hide_a_duplicate(tables: Tables) -> None:
+def test_what_a_hosts_template_adds_does_not_hide_a_duplicate(tables):
     index = NearDuplicateIndex(tables)
     text, template = prose(300, 7), prose(1_000, 1)
     met(index, page("http://bare.test/", text), *host_with_template("a.test", template, 12))
@@ -149,7 +141,7 @@ def test_what_a_hosts_template_adds_does_not_hide_a_duplicate(tables: Tables) ->
     assert met(index, framed) == ["http://bare.test/"]
 
 
-def test_a_template_learnt_later_is_left_out_of_pages_filed_before(tables: Tables) -> None:
+def test_a_template_learnt_later_is_left_out_of_pages_filed_before(tables):
     index = NearDuplicateIndex(tables)
     text, template = prose(300, 7), prose(1_000, 1)
     framed = page("http://a.test/first", f"{template} {text}")
@@ -157,7 +149,7 @@ def test_a_template_learnt_later_is_left_out_of_pages_filed_before(tables: Table
     assert met(index, page("http://bare.test/", text)) == [framed.url]
 
 
-def test_a_page_of_the_same_host_is_found_by_its_title_too(tables: Tables) -> None:
+def test_a_page_of_the_same_host_is_found_by_its_title_too(tables):
     index = NearDuplicateIndex(tables)
     template, text = prose(300, 1), prose(500, 7)
     met(index, *host_with_template("a.test", template, pages=16))
@@ -167,19 +159,19 @@ def test_a_page_of_the_same_host_is_found_by_its_title_too(tables: Tables) -> No
     assert met(index, first, again, other) == [None, first.url, None]
 
 
-def test_a_template_larger_than_what_is_kept_of_it_makes_no_duplicates(tables: Tables) -> None:
+def test_a_template_larger_than_what_is_kept_of_it_makes_no_duplicates(tables):
     pages = host_with_template("a.test", prose(6_000, 1), pages=40, words=120)
     same_title = [replace(each, title="Shop") for each in pages]
     assert set(met(NearDuplicateIndex(tables), *same_title)) == {None}
 
 
-def test_a_host_of_which_little_was_seen_has_no_duplicates_of_its_own(tables: Tables) -> None:
+def test_a_host_of_which_little_was_seen_has_no_duplicates_of_its_own(tables):
     text = prose(800, 1)
     first, again = page("http://a.test/1", text), page("http://a.test/2", f"{text} today")
     assert met(NearDuplicateIndex(tables), first, again) == [None, None]
 
 
-def test_what_was_filed_is_there_after_a_restart(tmp_path: Path) -> None:
+def test_what_was_filed_is_there_after_a_restart(tmp_path):
     text = prose(800, 1)
     store = StateStore.open(tmp_path / "state", {})
     met(NearDuplicateIndex(store.tables), page("http://a.test/", text))
@@ -193,7 +185,7 @@ def test_what_was_filed_is_there_after_a_restart(tmp_path: Path) -> None:
     store.close()
 
 
-def test_the_oldest_pages_are_forgotten_with_all_their_rows(tables: Tables) -> None:
+def test_the_oldest_pages_are_forgotten_with_all_their_rows(tables):
     index = NearDuplicateIndex(tables, most=10)
     pages = [page(f"http://{n}.test/", prose(200, n)) for n in range(50)]
     met(index, *pages)
@@ -202,14 +194,14 @@ def test_the_oldest_pages_are_forgotten_with_all_their_rows(tables: Tables) -> N
     assert met(index, replace(pages[3], url="http://y.test/")) == [None]
 
 
-def test_a_page_and_a_host_take_bounded_room(tables: Tables) -> None:
+def test_a_page_and_a_host_take_bounded_room(tables):
     index = NearDuplicateIndex(tables)
     met(index, *(page(f"http://a.test/{n}", prose(9_000, n % 3)) for n in range(40)))
     assert max(len(row) for _, row in tables.scan("sketches")) < 1_200
     assert max(len(row) for _, row in tables.scan("host_shingles")) < 8_300
 
 
-def test_any_text_can_be_filed(tables: Tables) -> None:
+def test_any_text_can_be_filed(tables):
     odd = " ".join(f"\ud800{n}\U0001f600 中{n}" for n in range(100))
     pages = page("http://a.test/", odd, "\ud800"), page("http://b.test/", f"{odd} x", "\ud800")
     assert met(NearDuplicateIndex(tables), *pages) == [None, "http://a.test/"]

@@ -1,7 +1,5 @@
 """Nested sitemaps are parsed as seeds, to a limit."""
 
-from __future__ import annotations
-
 from tests.support.simulated import page, raw, site, topic
 
 A = "http://a.test/"

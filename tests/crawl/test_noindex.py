@@ -1,7 +1,5 @@
 """Pages with noindex: fetched, listed, not harvest."""
 
-from __future__ import annotations
-
 import pytest
 
 from focused.web.warc_reader import read_response

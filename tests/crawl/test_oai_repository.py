@@ -1,7 +1,5 @@
 """A repository of papers is a seed: its list is read part by part, as far as it is on topic."""
 
-from __future__ import annotations
-
 from focused.topic import Scope
 from focused.web.page import Fetched, Outcome
 from tests.support.oai_repository import BASE, Repository, record

@@ -1,7 +1,5 @@
 """Online training, and scoring queued links again."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -190,7 +188,7 @@ def waiting_with(begun: Simulation, key: bytes, **changes: float) -> QueuedLink:
     ("in_links", "rises", "is_written"), [(8, 0.01, False), (8, 1.0, True), (7, 0.01, True)]
 )
 def test_a_link_that_eight_pages_led_to_is_written_again_only_where_it_moves(
-    simulate, tmp_path, in_links: int, rises: float, is_written: bool
+    simulate, tmp_path, in_links, rises, is_written
 ):
     begun = simulate(topic(tmp_path, A), web(), scorer=Apprentice(WhaleClassifier())).run(pages=1)
     (home,) = begun.settled
@@ -211,7 +209,7 @@ def test_a_link_that_eight_pages_led_to_is_written_again_only_where_it_moves(
 
 @pytest.mark.parametrize(("in_links", "parent", "is_scored"), [(8, 4.0, False), (8, -4.0, True)])
 def test_a_link_that_eight_pages_led_to_is_scored_again_only_for_a_more_relevant_page(
-    simulate, tmp_path, in_links: int, parent: float, is_scored: bool
+    simulate, tmp_path, in_links, parent, is_scored
 ):
     begun = simulate(topic(tmp_path, A), web(), scorer=Apprentice(WhaleClassifier())).run(pages=1)
     (home,) = begun.settled
@@ -296,11 +294,6 @@ def test_a_link_that_is_ranked_lower_by_now_gives_way(simulate, tmp_path):
     learner = SimpleLearner({A + "whale": 0.01})
     done = simulate(topic(tmp_path, A), web(), scorer=learner).run()
     assert done.urls[-1] == A + "whale"
-
-
-def test_the_score_on_record_is_the_one_that_it_was_fetched_with(simulate, tmp_path):
-    learner = SimpleLearner({A + "whale": 0.01})
-    done = simulate(topic(tmp_path, A), web(), scorer=learner).run()
     assert done.rows[A + "whale"]["score"] == 0.01
 
 

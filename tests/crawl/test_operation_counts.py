@@ -5,8 +5,6 @@ Who parses a page twice, or commits for each link, is told by one of these. Wher
 number it stands a tenth above what was counted when it was set.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

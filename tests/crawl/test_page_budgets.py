@@ -1,7 +1,5 @@
 """Page budgets of hosts and addresses: persistent and never exceeded."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from focused.topic import Scope

@@ -1,10 +1,7 @@
 """Pages parsed ahead of time give the same crawl."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -46,7 +43,7 @@ def rows_of(crawl: Simulation) -> list[dict[str, object]]:
     return [{**row, "warc_offset": None} for row in crawl.rows.values()]
 
 
-def test_a_crawl_of_pages_read_ahead_is_the_same_crawl(tmp_path: Path) -> None:
+def test_a_crawl_of_pages_read_ahead_is_the_same_crawl(tmp_path):
     here = Simulation(topic(tmp_path / "here", A), WEB).run()
     ahead = Simulation(topic(tmp_path / "ahead", A), WEB, reads_ahead=True).run()
     assert ahead.asked == here.asked
@@ -55,7 +52,7 @@ def test_a_crawl_of_pages_read_ahead_is_the_same_crawl(tmp_path: Path) -> None:
     ahead.close()
 
 
-def test_only_answers_that_may_hold_a_page_are_to_be_read(tmp_path: Path) -> None:
+def test_only_answers_that_may_hold_a_page_are_to_be_read(tmp_path):
     done = Simulation(topic(tmp_path, A), WEB)
     fetch = done.crawl.next(done.now)
     lease = fetch.lease  # the site's robots.txt
@@ -69,7 +66,7 @@ def test_only_answers_that_may_hold_a_page_are_to_be_read(tmp_path: Path) -> Non
     done.close()
 
 
-def test_what_an_earlier_classifier_said_ahead_is_classified_again(tmp_path: Path) -> None:
+def test_what_an_earlier_classifier_said_ahead_is_classified_again(tmp_path):
     class Never(WhaleClassifier):
         def classify(self, page: Page) -> Classification:
             return Classification(0.01, on_topic=False)
@@ -85,13 +82,13 @@ def test_what_an_earlier_classifier_said_ahead_is_classified_again(tmp_path: Pat
     done.close()
 
 
-def test_what_holds_no_page_is_a_failure() -> None:
+def test_what_holds_no_page_is_a_failure():
     read = reader().read(Fetched(A, 200, {}, b"\x89PNG\r\n\x1a\n" + bytes(100)))
     assert isinstance(read, Failed) and read.kind is FailureKind.WRONG_TYPE
 
 
 @pytest.mark.parametrize("near", [True, False])
-def test_shingles_are_made_where_near_duplicates_are_looked_for(near: bool) -> None:
+def test_shingles_are_made_where_near_duplicates_are_looked_for(near):
     read = reader(near_duplicates=near).read(page(A, text="one two three four five six"))
     assert isinstance(read, ParsedPage)
     assert (read.shingles is not None) is near
@@ -105,7 +102,7 @@ def same(one: ParsedPage | Failed | None, other: ParsedPage | Failed | None) -> 
     return one == other
 
 
-def test_of_several_responses_each_is_a_page_or_a_failure() -> None:
+def test_of_several_responses_each_is_a_page_or_a_failure():
     answers = [answer for answer in WEB.values() if isinstance(answer, Fetched)]
     answers.insert(2, raw(A, b"\x89PNG\r\n\x1a\n" + bytes(100)))
     together = reader().read_all(answers)
@@ -114,7 +111,7 @@ def test_of_several_responses_each_is_a_page_or_a_failure() -> None:
     assert isinstance(together[2], Failed)
 
 
-def test_a_page_that_our_code_breaks_over_is_the_only_one_not_read() -> None:
+def test_a_page_that_our_code_breaks_over_is_the_only_one_not_read():
     class Moody(WhaleClassifier):
         def classify(self, page: Page) -> Classification:
             if "riddle" in page.title:
@@ -128,11 +125,11 @@ def test_a_page_that_our_code_breaks_over_is_the_only_one_not_read() -> None:
     assert [each is None for each in together] == [False, True, False]
 
 
-def test_no_page_is_no_reading() -> None:
+def test_no_page_is_no_reading():
     assert list(reader().read_all([])) == []
 
 
-def test_what_another_process_tells_is_what_was_read(tmp_path: Path) -> None:
+def test_what_another_process_tells_is_what_was_read(tmp_path):
     classifier = trained(tmp_path).classifier
     reader = PageParser(
         Scope(),

@@ -1,7 +1,5 @@
 """Private addresses in every way that a page can name them; without a network."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Links that other crawls found are merged and scored as those of the crawl's own pages."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -42,7 +40,7 @@ def closed(*crawls: Simulation) -> None:
         each.close()
 
 
-def test_a_received_link_has_the_priority_that_its_finder_gave_it(tmp_path: Path) -> None:
+def test_a_received_link_has_the_priority_that_its_finder_gave_it(tmp_path):
     finder = crawl_of(tmp_path / "finder", HUB)
     receiver = Simulation(topic(tmp_path / "receiver"), {}, scorer=finder.scorer)
     found = links_to_targets(finder.crawl)
@@ -57,7 +55,7 @@ def test_a_received_link_has_the_priority_that_its_finder_gave_it(tmp_path: Path
     closed(finder, receiver)
 
 
-def test_links_of_two_finders_are_merged_as_two_links_of_one_crawl(tmp_path: Path) -> None:
+def test_links_of_two_finders_are_merged_as_two_links_of_one_crawl(tmp_path):
     one, other = crawl_of(tmp_path / "1", HUB), crawl_of(tmp_path / "2", OTHER)
     both = crawl_of(tmp_path / "both", HUB, OTHER)
     receiver = Simulation(topic(tmp_path / "receiver"), {}, scorer=Apprentice(WhaleClassifier()))
@@ -73,7 +71,7 @@ def test_links_of_two_finders_are_merged_as_two_links_of_one_crawl(tmp_path: Pat
     closed(one, other, both, receiver)
 
 
-def test_a_received_link_that_was_fetched_already_is_dropped(tmp_path: Path) -> None:
+def test_a_received_link_that_was_fetched_already_is_dropped(tmp_path):
     finder = crawl_of(tmp_path / "finder", HUB)
     web = site(page(TARGETS[0], text="whale"))
     receiver = Simulation(topic(tmp_path / "receiver", TARGETS[0]), web).run()

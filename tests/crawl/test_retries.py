@@ -1,7 +1,5 @@
 """Failed fetches: retried, finally dropped, and never the crawl's end."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

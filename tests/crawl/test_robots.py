@@ -1,7 +1,5 @@
 """robots.txt: fetched before a site's first page, obeyed, renewed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 
@@ -12,16 +10,7 @@ from focused.crawl.hosts.robots_cache import RobotsCache
 from focused.frontier.host import Host
 from focused.storage.rows import pack
 from focused.web.page import Failed, FailureKind
-from tests.support.simulated import (
-    START,
-    failed,
-    moved,
-    page,
-    politely,
-    raw,
-    site,
-    topic,
-)
+from tests.support.simulated import START, failed, moved, page, politely, raw, site, topic
 
 DAY_S = 86_400.0
 
@@ -102,13 +91,9 @@ def test_a_robots_txt_that_comes_back_lets_the_host_in(simulate, tmp_path):
     assert done.times(url) == [0.0, 1.1]
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [FailureKind.GONE, FailureKind.CLIENT_ERROR, FailureKind.BAD_REDIRECT, FailureKind.EMPTY],
-)
-def test_a_robots_txt_that_is_not_there_allows_all(simulate, tmp_path, kind):
-    web = site(page("http://a.test/"))
-    web["http://a.test/robots.txt"] = failed("http://a.test/robots.txt", kind)
+def test_a_robots_txt_that_is_not_there_allows_all(simulate, tmp_path):
+    missing = failed("http://a.test/robots.txt", FailureKind.GONE)
+    web = site(page("http://a.test/"), missing)
     done = simulate(topic(tmp_path, "http://a.test/"), web).run()
     assert done.rows["http://a.test/"]["outcome"] == "fetched"
     assert len(done.asked) == 2
@@ -203,15 +188,6 @@ def test_a_restarted_crawl_keeps_the_rules_it_has(simulate, tmp_path):
     crawl.restart().run()
     assert len(crawl.times("http://a.test/robots.txt")) == 1
     assert crawl.rows["http://a.test/x"]["failure"] == "robots"
-
-
-def test_a_crawl_delay_without_end_is_kept_for_half_a_day(simulate, tmp_path):
-    web = site(
-        page("http://a.test/"),
-        robots("http://a.test/robots.txt", "User-agent: *\nCrawl-delay: 1e300\n"),
-    )
-    (asked, _), (later, _) = simulate(topic(tmp_path, "http://a.test/"), web).run().asked
-    assert later - asked == pytest.approx(DAY_S / 2, abs=1.0)
 
 
 def test_rules_outlast_a_crawl_delay_that_is_longer_than_they_may_be_kept(simulate, tmp_path):

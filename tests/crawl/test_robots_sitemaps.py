@@ -1,7 +1,5 @@
 """Sitemaps in robots.txt as seeds: ``seeds.robots_sitemaps``."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from focused.topic import Scope, Seeds

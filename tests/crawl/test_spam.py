@@ -1,7 +1,5 @@
 """Spam in a crawl: it neither counts nor guides, as the topic file asks."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A driver's own requests that are refused: the driver is told of each."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,7 +43,7 @@ def begun(simulate, tmp_path: Path):
 
 
 @pytest.mark.parametrize("kind", [FailureKind.CONNECT, FailureKind.NO_HOST, FailureKind.DNS])
-def test_they_are_refused_when_their_host_is_suspended(begun, kind: FailureKind) -> None:
+def test_they_are_refused_when_their_host_is_suspended(begun, kind):
     simulation = own(begun(dead(kind)), B, f"{B}2")
     assert sorted(refused(simulation)) == [(B, kind), (f"{B}2", kind)]
     assert len(simulation.crawl.frontier) == 0
@@ -53,13 +51,13 @@ def test_they_are_refused_when_their_host_is_suspended(begun, kind: FailureKind)
     assert simulation.crawl.counters.failures == {kind: 2}
 
 
-def test_those_that_nobody_asks_about_wait_for_the_host(begun) -> None:
+def test_those_that_nobody_asks_about_wait_for_the_host(begun):
     simulation = own(begun(dead(FailureKind.CONNECT)), B, payload="silent")
     assert refused(simulation) == []
     assert len(simulation.crawl.frontier) == 1
 
 
-def test_one_that_comes_while_its_host_is_suspended_is_refused_at_once(begun) -> None:
+def test_one_that_comes_while_its_host_is_suspended_is_refused_at_once(begun):
     simulation = own(begun(dead(FailureKind.CONNECT)), B)
     refused(simulation)
     asked = len(simulation.asked)
@@ -68,7 +66,7 @@ def test_one_that_comes_while_its_host_is_suspended_is_refused_at_once(begun) ->
     assert len(simulation.asked) == asked
 
 
-def test_one_that_comes_when_its_host_is_back_is_requested(begun) -> None:
+def test_one_that_comes_when_its_host_is_back_is_requested(begun):
     down = failed(f"{B}robots.txt", FailureKind.CONNECT)
     up = page(f"{B}robots.txt")
     web = site(page(f"{B}late")) | {f"{B}robots.txt": [down] * 3 + [up]}
@@ -79,12 +77,12 @@ def test_one_that_comes_when_its_host_is_back_is_requested(begun) -> None:
     assert simulation.urls == [f"{B}late", f"{B}later"]
 
 
-def test_they_are_refused_at_a_host_that_is_dead(begun) -> None:
+def test_they_are_refused_at_a_host_that_is_dead(begun):
     simulation = own(begun(dead(FailureKind.CONNECT), suspend_s=0.0), B, payload="silent")
     assert refused(simulation) == [(B, FailureKind.CONNECT)]
 
 
-def test_a_redirect_to_what_is_out_of_scope_tells_why(simulate, tmp_path: Path) -> None:
+def test_a_redirect_to_what_is_out_of_scope_tells_why(simulate, tmp_path):
     mine = replace(topic(tmp_path), scope=Scope(deny_hosts=("b.test",)))
     simulation = own(simulate(mine, site(moved(A, B))), A).run()
     (settled,) = simulation.settled
@@ -92,8 +90,8 @@ def test_a_redirect_to_what_is_out_of_scope_tells_why(simulate, tmp_path: Path) 
 
 
 def test_a_page_that_is_requested_again_does_not_make_its_host_seem_unproductive(
-    simulate, tmp_path: Path
-) -> None:
+    simulate, tmp_path
+):
     words = " ".join(f"word{number}" for number in range(50))
     simulation = simulate(topic(tmp_path), site(page(A, text=f"whale {words}")))
     for number in range(30):

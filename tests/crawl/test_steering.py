@@ -1,7 +1,5 @@
 """Commands of an operator to a running crawl."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
@@ -62,14 +60,14 @@ def urls_in_order(simulation: Simulation) -> list[str]:
     return [url for _, url in simulation.asked[before:] if "robots" not in url]
 
 
-def test_added_seeds_are_fetched_before_all_other_links(crawl: OpenCrawl) -> None:
+def test_added_seeds_are_fetched_before_all_other_links(crawl):
     simulation = crawl()
     result = steered(simulation, AddSeeds(("http://c.test/", A)))
     assert result.message == "added 1 link; 1 refused: fetched, failed or dropped before"
     assert urls_in_order(simulation)[0] == "http://c.test/"
 
 
-def test_adding_seeds_is_undone_by_dropping_them(crawl: OpenCrawl) -> None:
+def test_adding_seeds_is_undone_by_dropping_them(crawl):
     simulation = crawl()
     undo = steered(simulation, AddSeeds(("http://c.test/",))).undo
     assert undo is not None
@@ -77,14 +75,14 @@ def test_adding_seeds_is_undone_by_dropping_them(crawl: OpenCrawl) -> None:
     assert "http://c.test/" not in urls_in_order(simulation)
 
 
-def test_dropped_links_are_not_fetched(crawl: OpenCrawl) -> None:
+def test_dropped_links_are_not_fetched(crawl):
     simulation = crawl()
     assert steered(simulation, DropLinks(host="b.test")).message == "dropped 2 links"
     assert steered(simulation, DropLinks(matching="/1$")).message == "dropped 1 link"
     assert urls_in_order(simulation) == [f"{A}2"]
 
 
-def test_boosted_links_come_first_and_the_boost_can_be_undone(crawl: OpenCrawl) -> None:
+def test_boosted_links_come_first_and_the_boost_can_be_undone(crawl):
     simulation = crawl()
     result = steered(simulation, MoveLinks(5.0, host="b.test", matching="2$"))
     assert result.message == "moved 1 link by +5"
@@ -92,7 +90,7 @@ def test_boosted_links_come_first_and_the_boost_can_be_undone(crawl: OpenCrawl) 
     assert urls_in_order(simulation)[0] == f"{B}2"
 
 
-def test_a_smaller_budget_ends_the_crawl_sooner(crawl: OpenCrawl) -> None:
+def test_a_smaller_budget_ends_the_crawl_sooner(crawl):
     simulation = crawl(budget=Budget(pages=5, hours=2.0))
     result = steered(simulation, ChangeBudget(pages=2))
     assert result == SteeringResult("the budget is 2 pages", ChangeBudget(pages=5, hours=2.0))
@@ -100,7 +98,7 @@ def test_a_smaller_budget_ends_the_crawl_sooner(crawl: OpenCrawl) -> None:
     assert simulation.ended == "page budget spent"
 
 
-def test_a_longer_delay_holds_from_the_next_response_on(crawl: OpenCrawl) -> None:
+def test_a_longer_delay_holds_from_the_next_response_on(crawl):
     simulation = crawl()
     assert steered(simulation, ChangeDelay(30.0)).undo == ChangeDelay(1.0)
     simulation.run()
@@ -122,9 +120,7 @@ def test_a_longer_delay_holds_from_the_next_response_on(crawl: OpenCrawl) -> Non
         (Pause(), "driver"),
     ],
 )
-def test_what_cannot_be_executed_is_refused_and_changes_nothing(
-    crawl: OpenCrawl, command: Command, message: str
-) -> None:
+def test_what_cannot_be_executed_is_refused_and_changes_nothing(crawl, command, message):
     simulation = crawl()
     queued = len(simulation.crawl.frontier)
     with pytest.raises(ConfigurationError, match=message):
@@ -132,7 +128,7 @@ def test_what_cannot_be_executed_is_refused_and_changes_nothing(
     assert len(simulation.crawl.frontier) == queued
 
 
-def test_a_large_edit_yields_so_that_the_crawl_goes_on(crawl: OpenCrawl) -> None:
+def test_a_large_edit_yields_so_that_the_crawl_goes_on(crawl):
     simulation = crawl()
     many = AddSeeds(tuple(f"http://c.test/{number}" for number in range(450)))
     steps = execute(simulation.crawl, many, lambda: simulation.now)
@@ -145,7 +141,7 @@ NESTED = '{"a": ' + "[" * 100_000 + "]" * 100_000 + "}"
 @pytest.mark.parametrize(
     "raw", ["{}", '{"action": "fly"}', '{"action": "drop-links", "hots": "a"}', "[", "\xff", NESTED]
 )
-def test_commands_that_are_none_are_refused(raw: str) -> None:
+def test_commands_that_are_none_are_refused(raw):
     with pytest.raises(ConfigurationError, match="no command"):
         decode_command(raw)
 
@@ -153,7 +149,7 @@ def test_commands_that_are_none_are_refused(raw: str) -> None:
 # The control folder
 
 
-def test_commands_are_taken_once_in_the_order_of_sending(tmp_path: Path) -> None:
+def test_commands_are_taken_once_in_the_order_of_sending(tmp_path):
     control = ControlFolder(tmp_path)
     sent = [control.send(Pause(), by="me", now=at) for at in (9.0, 10.0, 11.0)]
     assert [each.id for each in control.take()] == sent
@@ -161,7 +157,7 @@ def test_commands_are_taken_once_in_the_order_of_sending(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("content", ["{", NESTED])
-def test_files_that_are_no_commands_are_removed(content: str, tmp_path: Path) -> None:
+def test_files_that_are_no_commands_are_removed(content, tmp_path):
     control = ControlFolder(tmp_path)
     control.send(Pause(), by="me", now=1.0)
     (bad := tmp_path / "control" / "commands" / "0.json").write_text(content)
@@ -169,7 +165,7 @@ def test_files_that_are_no_commands_are_removed(content: str, tmp_path: Path) ->
     assert not bad.exists()
 
 
-def test_actions_are_logged_and_a_line_cut_off_by_a_crash_is_skipped(tmp_path: Path) -> None:
+def test_actions_are_logged_and_a_line_cut_off_by_a_crash_is_skipped(tmp_path):
     control = ControlFolder(tmp_path)
     action = Action("1", 2.0, "me", AddSeeds((A,)), "added 1 link", undo=DropLinks(urls=(A,)))
     control.log(action)
@@ -178,7 +174,7 @@ def test_actions_are_logged_and_a_line_cut_off_by_a_crash_is_skipped(tmp_path: P
     assert control.read_actions(10) == [action]
 
 
-def test_the_status_is_for_whoever_watches(tmp_path: Path) -> None:
+def test_the_status_is_for_whoever_watches(tmp_path):
     control = ControlFolder(tmp_path)
     assert not control.is_watched(0.0)
     assert control.read_status() is None

@@ -1,7 +1,5 @@
 """Traps: the bound of each kind, and that good pages are fetched."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

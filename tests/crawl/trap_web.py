@@ -5,8 +5,6 @@ a simulation (``TrapWeb()`` in place of a dictionary). What is made up follows
 from the URL alone, but for session ids, which are new with each answer.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta

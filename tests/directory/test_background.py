@@ -1,7 +1,5 @@
 """The general background: good samples alone suffice, and pages in other languages are not good."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from importlib.resources import files
@@ -9,11 +7,7 @@ from importlib.resources import files
 import pytest
 
 from focused.classifier.topic_training import train_topic
-from focused.directory.sample_set import (
-    BACKGROUND_CATEGORY,
-    background_samples,
-    is_background,
-)
+from focused.directory.sample_set import BACKGROUND_CATEGORY, background_samples, is_background
 from focused.web.page import Page
 from tests.support import made_up_topic as made_up
 

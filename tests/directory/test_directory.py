@@ -1,7 +1,5 @@
 """Directory files: samples, and errors with file and line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Each path is read in the format of its name or content."""
 
-from __future__ import annotations
-
 import gzip
 import os
 from pathlib import Path

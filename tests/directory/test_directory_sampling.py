@@ -57,25 +57,23 @@ def web(tmp_path: Path) -> Iterator[RecordedWeb]:
         yield opened
 
 
-def test_a_topic_gives_at_most_its_share_of_pages(web: RecordedWeb) -> None:
+def test_a_topic_gives_at_most_its_share_of_pages(web):
     sizes = SampleSizes(per_topic=60, background=40, max_share=0.2)
     counts = Counter(p.category for p in sample_directory(web, [BEES], sizes=sizes))
     assert counts == {BEES: 10, OTHER: 10}
 
 
-def test_a_topic_gives_at_most_the_wanted_number_of_pages(web: RecordedWeb) -> None:
+def test_a_topic_gives_at_most_the_wanted_number_of_pages(web):
     sizes = SampleSizes(per_topic=3, background=7, max_share=1.0)
     counts = Counter(p.category for p in sample_directory(web, [BEES], sizes=sizes))
     assert counts == {BEES: 3, OTHER: 7}
 
 
-def test_the_sample_is_the_same_each_time(web: RecordedWeb) -> None:
+def test_the_sample_is_the_same_each_time(web):
     assert sample_directory(web, [BEES]) == sample_directory(web, [BEES])
 
 
-def test_pages_to_avoid_are_never_taken_however_they_are_spelled(
-    web: RecordedWeb,
-) -> None:
+def test_pages_to_avoid_are_never_taken_however_they_are_spelled(web):
     everything = SampleSizes(per_topic=1000, background=1000, max_share=1.0)
     avoid = ["http://large.example/1", "https://small.example/3#top"]
     taken = {p.url for p in sample_directory(web, [BEES], avoid, everything)}
@@ -84,7 +82,7 @@ def test_pages_to_avoid_are_never_taken_however_they_are_spelled(
     assert "https://large.example/3" in taken
 
 
-def test_pages_that_robots_txt_forbids_are_never_taken(tmp_path: Path) -> None:
+def test_pages_that_robots_txt_forbids_are_never_taken(tmp_path):
     with RecordedWebWriter(tmp_path / "web", "bees", "test") as writer:
         rules = b"User-agent: *\nDisallow: /secret"
         writer.add("https://a.example/robots.txt", 200, {"content-type": "text/plain"}, rules)
@@ -97,7 +95,7 @@ def test_pages_that_robots_txt_forbids_are_never_taken(tmp_path: Path) -> None:
     assert [p.url for p in taken] == ["https://a.example/open"]
 
 
-def test_title_and_description_are_the_page_s_own_words(web: RecordedWeb) -> None:
+def test_title_and_description_are_the_page_s_own_words(web):
     everything = SampleSizes(per_topic=1000, background=1000, max_share=1.0)
     pages = {p.url: p for p in sample_directory(web, [BEES], sizes=everything)}
     assert pages["https://large.example/1"].description == "Hives."
@@ -108,21 +106,18 @@ def test_title_and_description_are_the_page_s_own_words(web: RecordedWeb) -> Non
     )
 
 
-def test_a_page_of_two_topics_is_excluded() -> None:
-    labels = {
-        "http://a.example/": [BEES, "Top/Arts"],
-        "http://b.example/": [BEES, OTHER],
-    }
+def test_a_page_of_two_topics_is_excluded():
+    labels = {"http://a.example/": [BEES, "Top/Arts"], "http://b.example/": [BEES, OTHER]}
     found = candidates_by_category(labels, [BEES, "Top/Arts"])
     assert found == {BEES: ["http://b.example/"]}
 
 
-def test_of_nested_labels_the_lower_one_counts() -> None:
+def test_of_nested_labels_the_lower_one_counts():
     found = candidates_by_category({"http://a.example/": [BEES, HONEY]}, [BEES, HONEY])
     assert found == {HONEY: ["http://a.example/"]}
 
 
-def test_small_hosts_have_their_turn_before_large_ones_have_many() -> None:
+def test_small_hosts_have_their_turn_before_large_ones_have_many():
     urls = [f"https://large.example/{n}" for n in range(400)]
     urls += [f"https://h{n}.example/" for n in range(10)]
     first = Counter(host_of(url) for url in spread_over_hosts(urls)[:60])
@@ -130,7 +125,7 @@ def test_small_hosts_have_their_turn_before_large_ones_have_many() -> None:
     assert first["large.example"] >= 20
 
 
-def test_the_background_goes_by_the_square_root_of_each_category_s_pages() -> None:
+def test_the_background_goes_by_the_square_root_of_each_category_s_pages():
     candidates = {
         "Top/A": [f"http://a.example/{n}" for n in range(900)],
         "Top/B": [f"http://b.example/{n}" for n in range(100)],
@@ -139,36 +134,25 @@ def test_the_background_goes_by_the_square_root_of_each_category_s_pages() -> No
     assert (len(taken["Top/A"]), len(taken["Top/B"])) == (30, 10)
 
 
-@given(
-    st.lists(
-        st.from_regex(r"http://[a-c]\.example/[a-z0-9]{1,6}", fullmatch=True),
-        unique=True,
-    )
-)
-def test_spreading_keeps_every_url_and_ignores_the_order_given(urls: list[str]) -> None:
+@given(st.lists(st.from_regex(r"http://[a-c]\.example/[a-z0-9]{1,6}", fullmatch=True), unique=True))
+def test_spreading_keeps_every_url_and_ignores_the_order_given(urls):
     spread = spread_over_hosts(urls)
     assert sorted(spread) == sorted(urls)
     assert spread == spread_over_hosts(list(reversed(urls)))
 
 
-def test_a_menu_is_not_a_sentence() -> None:
+def test_a_menu_is_not_a_sentence():
     assert first_sentence("Home\nNext topic Previous topic Table of contents and more\n") == ""
 
 
-def test_a_written_sample_has_one_page_a_line_under_a_header(tmp_path: Path) -> None:
+def test_a_written_sample_has_one_page_a_line_under_a_header(tmp_path):
     path = tmp_path / "new" / "sample.tsv"
     write_directory(path, [SampledPage(BEES, "http://a.example/", "A", "")])
     lines = path.read_text().split("\n")
-    assert lines == [
-        "category\turl\ttitle\tdescription",
-        f"{BEES}\thttp://a.example/\tA\t",
-        "",
-    ]
+    assert lines == ["category\turl\ttitle\tdescription", f"{BEES}\thttp://a.example/\tA\t", ""]
 
 
-def test_the_program_takes_topics_and_seeds_from_topic_files(
-    web: RecordedWeb, tmp_path: Path
-) -> None:
+def test_the_program_takes_topics_and_seeds_from_topic_files(web, tmp_path):
     sample = tmp_path / "sample.tsv"
     sample.write_text(f"{BEES}\thttps://large.example/1\n")
     topic = tmp_path / "bees.toml"
@@ -183,7 +167,7 @@ def test_the_program_takes_topics_and_seeds_from_topic_files(
     assert "https://large.example/1" not in {line[1] for line in lines}
 
 
-def test_a_category_that_came_later_can_be_skipped(web: RecordedWeb) -> None:
+def test_a_category_that_came_later_can_be_skipped(web):
     everything = SampleSizes(per_topic=1000, background=1000, max_share=1.0)
     taken = sample_directory(web, [BEES], sizes=everything, unseen=[OTHER])
     assert {page.category for page in taken} == {BEES}
@@ -193,16 +177,12 @@ def test_a_category_that_came_later_can_be_skipped(web: RecordedWeb) -> None:
 @pytest.mark.parametrize(
     ("per_topic", "background", "max_share"), [(0, 700, 0.15), (60, -1, 0.15), (60, 700, 1.5)]
 )
-def test_sizes_that_mean_nothing_are_refused(
-    per_topic: int, background: int, max_share: float
-) -> None:
+def test_sizes_that_mean_nothing_are_refused(per_topic, background, max_share):
     with pytest.raises(ConfigurationError, match="give at least 1, at least 0 and a share"):
         SampleSizes(per_topic, background, max_share)
 
 
-def test_the_program_takes_sizes_and_categories_to_pass_over(
-    web: RecordedWeb, tmp_path: Path
-) -> None:
+def test_the_program_takes_sizes_and_categories_to_pass_over(web, tmp_path):
     sample = tmp_path / "sample.tsv"
     sample.write_text("")
     (tmp_path / "bees.toml").write_text(
@@ -264,9 +244,7 @@ def shipped_topics(name: str) -> list[Topic]:
         ("debian.tsv", 6, 30),
     ],
 )
-def test_a_shipped_sample_has_enough_pages_of_each_of_its_topics(
-    name: str, topics: int, pages: int
-) -> None:
+def test_a_shipped_sample_has_enough_pages_of_each_of_its_topics(name, topics, pages):
     counts = Counter(category for category, _, _ in shipped_sample(name))
     goods = {good for topic in shipped_topics(name) for good in topic.training.good}
     assert len(goods) == topics
@@ -275,17 +253,17 @@ def test_a_shipped_sample_has_enough_pages_of_each_of_its_topics(
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_every_topic_is_learned_from_the_sample_that_was_made_for_it(name: str) -> None:
+def test_every_topic_is_learned_from_the_sample_that_was_made_for_it(name):
     assert {topic.training.directory for topic in shipped_topics(name)} == {(DIRECTORIES / name,)}
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_no_seed_of_a_shipped_topic_is_in_its_sample(name: str) -> None:
+def test_no_seed_of_a_shipped_topic_is_in_its_sample(name):
     sampled = {url for _, url, _ in shipped_sample(name)}
     assert not sampled & {seed for topic in shipped_topics(name) for seed in topic.seeds.urls}
 
 
-def test_shipped_topics_have_names_of_their_own_and_write_beside_each_other() -> None:
+def test_shipped_topics_have_names_of_their_own_and_write_beside_each_other():
     topics = [topic for name in SHIPPED for topic in shipped_topics(name)]
     assert len(topics) == 28
     for places in (
@@ -299,7 +277,7 @@ def test_shipped_topics_have_names_of_their_own_and_write_beside_each_other() ->
 
 
 @pytest.mark.parametrize("name", RULED)
-def test_a_shipped_sample_says_what_the_rules_say(name: str) -> None:
+def test_a_shipped_sample_says_what_the_rules_say(name):
     for category, url, title in shipped_sample(name):
         earned = set(page_categories(url, title)) & RULED[name]
         assert earned == {category} & RULED[name], url

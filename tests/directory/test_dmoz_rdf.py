@@ -1,7 +1,5 @@
 """DMOZ dumps are streamed and read despite broken records."""
 
-from __future__ import annotations
-
 import gzip
 import tracemalloc
 

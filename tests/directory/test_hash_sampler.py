@@ -1,7 +1,5 @@
 """Samples are a uniform hash sample of URLs."""
 
-from __future__ import annotations
-
 import tracemalloc
 from dataclasses import replace
 

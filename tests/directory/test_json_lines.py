@@ -1,7 +1,5 @@
 """JSON Lines as a directory."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

@@ -1,7 +1,5 @@
 """Debian's package index as a directory: homepages under sections and tags."""
 
-from __future__ import annotations
-
 import lzma
 
 from focused.directory.directory_entry import DirectoryEntry, SkippedRecords

@@ -1,7 +1,5 @@
 """A folder of saved pages: sub-folders are categories, pages come from disk."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

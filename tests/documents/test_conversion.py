@@ -1,7 +1,5 @@
 """What each format gives: text, structure, links, metadata."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest
@@ -14,16 +12,7 @@ from focused.documents.markup import DocumentMetadata, MarkupWriter, find_urls
 from focused.web.html.parse import parse_page
 from focused.web.html.text_structure import CODE, HEADING, ITEM, PARAGRAPH, TABLE
 from focused.web.page import Failed, FailureKind, Fetched, Page
-from tests.support.made_documents import (
-    docx,
-    epub,
-    odt,
-    paragraph,
-    pdf,
-    pptx,
-    run,
-    shape,
-)
+from tests.support.made_documents import docx, epub, odt, paragraph, pdf, pptx, run, shape
 
 URL = "http://a.test/papers/file"
 LINKED = (
@@ -133,7 +122,7 @@ def links(parsed: Page) -> dict[str, str]:
     return {link.url: link.anchor for link in parsed.links}
 
 
-def test_a_docx_file_has_text_links_and_metadata() -> None:
+def test_a_docx_file_has_text_links_and_metadata():
     found = page(WORD)
     assert (
         words(found)
@@ -151,7 +140,7 @@ def test_a_docx_file_has_text_links_and_metadata() -> None:
     assert metadata.published == "2020-02-03"
 
 
-def test_an_odt_file_has_text_links_and_metadata() -> None:
+def test_an_odt_file_has_text_links_and_metadata():
     found = page(OPEN)
     text = "Whales They eat the krill page, see http://plain.test/a. an item"
     assert words(found) == text
@@ -159,21 +148,21 @@ def test_an_odt_file_has_text_links_and_metadata() -> None:
     assert (found.title, found.headings) == ("Whales at sea", ("Whales",))
 
 
-def test_slides_come_in_the_order_of_the_presentation() -> None:
+def test_slides_come_in_the_order_of_the_presentation():
     found = page(SLIDES)
     assert words(found) == "Whales They eat krill Second"
     assert found.headings == ("Whales", "Second")
     assert links(found) == {"http://krill.test/": "They eat krill"}
 
 
-def test_an_epub_file_is_read_in_the_order_of_its_spine() -> None:
+def test_an_epub_file_is_read_in_the_order_of_its_spine():
     found = page(BOOK)
     assert words(found) == "Second more Whales They eat krill, see chapter 2."
     assert links(found) == {"http://krill.test/": "krill"}
     assert (found.title, found.language) == ("Whales at sea", "en")
 
 
-def test_a_pdf_has_paragraphs_without_page_numbers() -> None:
+def test_a_pdf_has_paragraphs_without_page_numbers():
     texts = [block.text for block in extract_any(fetched(PAPER)).blocks]
     assert texts == [
         "Whales at sea",
@@ -183,14 +172,14 @@ def test_a_pdf_has_paragraphs_without_page_numbers() -> None:
     ]
 
 
-def test_a_pdf_has_links_of_annotations_and_of_its_text() -> None:
+def test_a_pdf_has_links_of_annotations_and_of_its_text():
     assert links(page(PAPER)) == {
         "http://krill.test/x": "the krill shows to everyone who reads about whales.",
         "http://plain.test/a": "http://plain.test/a",
     }
 
 
-def test_a_pdf_has_title_authors_and_date() -> None:
+def test_a_pdf_has_title_authors_and_date():
     assert page(PAPER).title == "Whales at sea"
     metadata = extract_any(fetched(PAPER)).metadata
     assert metadata.authors == ("Ann Author", "Bob Writer")
@@ -206,12 +195,12 @@ def test_a_pdf_has_title_authors_and_date() -> None:
         ("A declared title", "A declared title"),
     ],
 )
-def test_a_title_that_a_program_filled_in_is_none(declared: str, title: str) -> None:
+def test_a_title_that_a_program_filled_in_is_none(declared, title):
     info = f"/Title({declared})".encode()
     assert page(pdf(LINES, info=info, title="Whales at sea")).title == title
 
 
-def test_headers_and_footers_of_a_pdf_are_left_out() -> None:
+def test_headers_and_footers_of_a_pdf_are_left_out():
     pages = [
         [f"{number} Journal of Whales", f"Words of page {name}", f"Page {number} of 4"]
         for number, name in enumerate(("one", "two", "three", "four"), 1)
@@ -224,26 +213,26 @@ def pdf_blocks(*pages: list[str]) -> list[str]:
     return [block.text for block in extract_any(fetched(pdf(*pages), "application/pdf")).blocks]
 
 
-def test_rows_of_numbers_at_the_ends_of_pages_are_kept_as_rows() -> None:
+def test_rows_of_numbers_at_the_ends_of_pages_are_kept_as_rows():
     rows = [[f"{page}.5 {row}.25 7.5" for row in range(4)] for page in range(5)]
     assert pdf_blocks(*rows) == [row for page in rows for row in page]
 
 
 @pytest.mark.parametrize("pages", [1, 8])
-def test_the_values_of_a_chart_at_the_end_of_a_page_are_kept(pages: int) -> None:
+def test_the_values_of_a_chart_at_the_end_of_a_page_are_kept(pages):
     axis = ["Krill eaten by whales at sea", "0 t", "10", "20", "30"]
     found = " ".join(pdf_blocks(*[axis] * pages))
     assert found.split().count("30") == pages
 
 
-def test_page_numbers_are_those_in_a_sequence() -> None:
+def test_page_numbers_are_those_in_a_sequence():
     pages = [[f"Words of page {word}", str(number)] for number, word in enumerate("abcdef", 41)]
     pages.append(["The number of whales", "1907"])
     text = " ".join(pdf_blocks(*pages))
     assert "1907" in text and not any(str(number) in text for number in range(41, 47))
 
 
-def test_an_article_has_text_links_and_metadata() -> None:
+def test_an_article_has_text_links_and_metadata():
     found = page(ARTICLE, "application/xml")
     assert (found.title, found.language) == ("Whales at sea", "en")
     assert found.headings == ("Whales at sea", "Feeding")
@@ -276,10 +265,7 @@ CAPTION = (PARAGRAPH, "Whales. At sea.")
     ("body", "blocks"),
     [
         (ROWS, [WHALE_TABLE]),
-        (
-            f"<table-wrap><alternatives><graphic/>{ROWS}</alternatives></table-wrap>",
-            [WHALE_TABLE],
-        ),
+        (f"<table-wrap><alternatives><graphic/>{ROWS}</alternatives></table-wrap>", [WHALE_TABLE]),
         (
             f"<p>before <table-wrap>{ROWS}</table-wrap> after</p>",
             [(PARAGRAPH, "before"), WHALE_TABLE, (PARAGRAPH, "after")],
@@ -296,13 +282,11 @@ CAPTION = (PARAGRAPH, "Whales. At sea.")
         ("<p>one<alternatives><graphic/></alternatives></p>", [(PARAGRAPH, "one")]),
     ],
 )
-def test_tables_figures_and_alternatives_of_an_article_are_read(
-    body: str, blocks: list[tuple[str, str]]
-) -> None:
+def test_tables_figures_and_alternatives_of_an_article_are_read(body, blocks):
     assert jats_blocks(body) == blocks
 
 
-def test_an_articles_floats_follow_its_text() -> None:
+def test_an_articles_floats_follow_its_text():
     floats = f"<back><p>end</p></back><floats-group>{FIGURE}{ROWS}</floats-group>"
     expected = [(PARAGRAPH, "text"), CAPTION, WHALE_TABLE, (PARAGRAPH, "end")]
     assert jats_blocks("<p>text</p>", floats) == expected
@@ -328,14 +312,12 @@ CELLS = "<tr><td>whale</td><td>length</td></tr><tr><td>grey</td><td>15 m</td></t
         ),
     ],
 )
-def test_a_book_keeps_its_tables_and_the_text_around_items(
-    body: str, blocks: list[tuple[str, str]]
-) -> None:
+def test_a_book_keeps_its_tables_and_the_text_around_items(body, blocks):
     found = extract_any(fetched(epub({"a": body}))).blocks
     assert [(block.kind, block.text) for block in found] == blocks
 
 
-def test_markdown_has_structure_and_relative_links() -> None:
+def test_markdown_has_structure_and_relative_links():
     found = page(MARKDOWN, "text/markdown")
     assert (found.title, found.headings) == ("Whales at sea", ("Feeding",))
     assert links(found) == {
@@ -346,21 +328,21 @@ def test_markdown_has_structure_and_relative_links() -> None:
     assert kinds == [HEADING, PARAGRAPH, TABLE, ITEM, CODE]
 
 
-def test_plain_text_has_paragraphs_and_links() -> None:
+def test_plain_text_has_paragraphs_and_links():
     found = page(TEXT, "text/plain")
     assert found.title == "Whales at sea"
     assert links(found) == {"http://plain.test/a": "http://plain.test/a"}
     assert len(extract_any(fetched(TEXT, "text/plain")).blocks) == 2
 
 
-def test_x_robots_tag_of_a_document_is_obeyed() -> None:
+def test_x_robots_tag_of_a_document_is_obeyed():
     html = to_html(Fetched(URL, 200, {"x-robots-tag": "noindex"}, PAPER))
     assert isinstance(html, Fetched)
     parsed = parse_page(html)
     assert isinstance(parsed, Page) and parsed.noindex
 
 
-def test_text_that_looks_like_markup_stays_text() -> None:
+def test_text_that_looks_like_markup_stays_text():
     tags = '<meta name="robots" content="noindex"></p><a href="http://evil.test/">x</a>'
     found = page(docx(paragraph(run(tags))))
     assert tags in found.text
@@ -368,7 +350,7 @@ def test_text_that_looks_like_markup_stays_text() -> None:
     assert list(links(found)) == ["http://evil.test/"]  # as a URL in the text
 
 
-def test_a_missing_library_is_a_named_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_a_named_failure(monkeypatch):
     monkeypatch.setitem(sys.modules, "pypdfium2", None)
     failed = to_html(fetched(PAPER))
     assert isinstance(failed, Failed)
@@ -388,12 +370,12 @@ def test_a_missing_library_is_a_named_failure(monkeypatch: pytest.MonkeyPatch) -
         ),
     ],
 )
-def test_urls_in_a_text(text: str, urls: list[str]) -> None:
+def test_urls_in_a_text(text, urls):
     assert [url for _, _, url in find_urls(text)] == urls
 
 
 @given(st.text(max_size=300))
-def test_urls_lie_in_the_text_in_order(text: str) -> None:
+def test_urls_lie_in_the_text_in_order(text):
     end = 0
     for start, stop, url in find_urls(f"{text} http://{text}"):
         assert end <= start < stop and url
@@ -401,7 +383,7 @@ def test_urls_lie_in_the_text_in_order(text: str) -> None:
 
 
 @given(st.lists(st.tuples(st.text(max_size=50), st.none() | st.text(max_size=50))))
-def test_any_text_gives_markup_with_the_same_words(runs: list[tuple[str, str | None]]) -> None:
+def test_any_text_gives_markup_with_the_same_words(runs):
     writer = MarkupWriter()
     writer.block("p", runs)
     html = writer.html(DocumentMetadata(title="t"))

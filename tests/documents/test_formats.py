@@ -1,7 +1,5 @@
 """Which responses hold documents, by first bytes, media type and URL."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,9 +24,7 @@ def fetched(body: bytes, kind: str = "", url: str = "http://a.test/x") -> Fetche
     [(PDF, "pdf"), (DOCX, "docx"), (ODT, "odt"), (PPTX, "pptx"), (EPUB, "epub")],
     ids=["pdf", "docx", "odt", "pptx", "epub"],
 )
-def test_the_first_bytes_tell_the_format_whatever_the_server_says(
-    body: bytes, name: str, kind: str
-) -> None:
+def test_the_first_bytes_tell_the_format_whatever_the_server_says(body, name, kind):
     assert document_format(fetched(body, kind)) == name
 
 
@@ -54,29 +50,29 @@ def test_the_first_bytes_tell_the_format_whatever_the_server_says(
         (b"", "application/pdf", "", None),
     ],
 )
-def test_the_format_of_other_responses(body: bytes, kind: str, url: str, name: str | None) -> None:
+def test_the_format_of_other_responses(body, kind, url, name):
     assert document_format(fetched(body, kind, url or "http://a.test/x")) == name
 
 
-def test_a_template_is_no_text_document() -> None:
+def test_a_template_is_no_text_document():
     body = ODT.replace(b"opendocument.text", b"opendocument.text-template")
     assert document_format(fetched(body)) is None
 
 
-def test_a_response_that_is_no_document_stays_as_it_is() -> None:
+def test_a_response_that_is_no_document_stays_as_it_is():
     page = fetched(b"<p>words", "text/html")
     assert to_html(page) is page
 
 
-def test_a_document_of_another_format_than_those_accepted_stays_as_it_is() -> None:
+def test_a_document_of_another_format_than_those_accepted_stays_as_it_is():
     paper = fetched(PDF)
     assert to_html(paper, ("docx",)) is paper
 
 
-def test_plain_text_needs_no_process() -> None:
+def test_plain_text_needs_no_process():
     assert [name for name in DOCUMENT_FORMATS if not needs_process(name)] == ["text"]
 
 
 @given(st.binary(max_size=200), st.sampled_from(["application/pdf", "text/x-tex", "text/xml", ""]))
-def test_any_bytes_have_a_format_or_none(body: bytes, kind: str) -> None:
+def test_any_bytes_have_a_format_or_none(body, kind):
     assert document_format(fetched(body, kind)) in (*DOCUMENT_FORMATS, None)

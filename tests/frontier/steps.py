@@ -1,7 +1,5 @@
 """Opens a frontier, asks it for links, and ends its process in order or not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,17 +1,15 @@
 """Crashes: committed changes survive, others don't."""
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from focused.frontier.disk_frontier import Known, NotYet
 from focused.frontier.host_pace import HostPace
 from focused.frontier.host_scheduler import HostLimits
 from focused.frontier.queued_link import Exploration, link_key
-from tests.frontier.steps import FrontierProcess, finish, link, take, url_of_next
+from tests.frontier.steps import finish, link, take, url_of_next
 
 
-def test_what_was_committed_outlives_a_crash_and_nothing_later(process: FrontierProcess) -> None:
+def test_what_was_committed_outlives_a_crash_and_nothing_later(process):
     frontier = process.open()
     frontier.push(link("http://a/1"), 0)
     process.commit()
@@ -23,7 +21,7 @@ def test_what_was_committed_outlives_a_crash_and_nothing_later(process: Frontier
     assert frontier.push(link("http://a/2"), 0)
 
 
-def test_a_sync_makes_nothing_true_that_was_not_committed(process: FrontierProcess) -> None:
+def test_a_sync_makes_nothing_true_that_was_not_committed(process):
     frontier = process.open()
     frontier.push(link("http://a/1"), 0)
     process.commit()
@@ -38,7 +36,7 @@ def test_a_sync_makes_nothing_true_that_was_not_committed(process: FrontierProce
     assert frontier.offer(0) is None
 
 
-def test_what_was_in_flight_is_queued_again(process: FrontierProcess) -> None:
+def test_what_was_in_flight_is_queued_again(process):
     frontier = process.open()
     for name in "123":
         frontier.push(link(f"http://a/{name}"), 0)
@@ -51,9 +49,7 @@ def test_what_was_in_flight_is_queued_again(process: FrontierProcess) -> None:
     assert take(frontier, 1.0).link.url == "http://a/2"
 
 
-def test_tries_of_a_link_in_flight_are_counted_though_it_was_never_settled(
-    process: FrontierProcess,
-) -> None:
+def test_tries_of_a_link_in_flight_are_counted_though_it_was_never_settled(process):
     frontier = process.open()
     frontier.push(link("http://a/1"), 0)
     frontier.save_tries(take(frontier), 2)
@@ -62,7 +58,7 @@ def test_tries_of_a_link_in_flight_are_counted_though_it_was_never_settled(
     assert take(process.open(), 10).link == replace(link("http://a/1"), tries=2)
 
 
-def test_a_settled_link_never_comes_again(process: FrontierProcess) -> None:
+def test_a_settled_link_never_comes_again(process):
     frontier = process.open()
     frontier.push(link("http://a/1"), 0)
     finish(frontier, take(frontier), 0)
@@ -76,7 +72,7 @@ def test_a_settled_link_never_comes_again(process: FrontierProcess) -> None:
     assert frontier.offer(9) is None
 
 
-def test_a_fetch_whose_end_was_not_committed_is_repeated(process: FrontierProcess) -> None:
+def test_a_fetch_whose_end_was_not_committed_is_repeated(process):
     frontier = process.open()
     frontier.push(link("http://a/1"), 0)
     offer = take(frontier)
@@ -86,7 +82,7 @@ def test_a_fetch_whose_end_was_not_committed_is_repeated(process: FrontierProces
     assert take(process.open()).link == link("http://a/1")
 
 
-def test_links_keep_their_order_their_tries_and_their_payload(process: FrontierProcess) -> None:
+def test_links_keep_their_order_their_tries_and_their_payload(process):
     frontier = process.open()
     for name in "xyz":
         frontier.push(link(f"http://a/{name}", payload=name), 0)
@@ -102,9 +98,7 @@ def test_links_keep_their_order_their_tries_and_their_payload(process: FrontierP
     ]
 
 
-def test_hosts_keep_their_clock_their_counts_their_address_and_their_rules(
-    process: FrontierProcess,
-) -> None:
+def test_hosts_keep_their_clock_their_counts_their_address_and_their_rules(process):
     frontier = process.open()
     host = frontier.hosts.get("a")
     host.pace = HostPace(7.0, 2, 0.5, 1)
@@ -122,9 +116,7 @@ def test_hosts_keep_their_clock_their_counts_their_address_and_their_rules(
     assert frontier.hosts.robots(host) == {"https": {"allow": ["/"]}}
 
 
-def test_hosts_that_were_being_requested_are_reported_to_the_next_process_alone(
-    process: FrontierProcess,
-) -> None:
+def test_hosts_that_were_being_requested_are_reported_to_the_next_process_alone(process):
     frontier = process.open()
     frontier.push(link("http://a/1"), 0)
     frontier.push(link("http://b/1"), 0)
@@ -140,9 +132,7 @@ def test_hosts_that_were_being_requested_are_reported_to_the_next_process_alone(
     assert not process.open().interrupted
 
 
-def test_hosts_at_one_address_share_their_delay_and_their_budget_after_a_crash(
-    process: FrontierProcess,
-) -> None:
+def test_hosts_at_one_address_share_their_delay_and_their_budget_after_a_crash(process):
     settings = {
         "limits": HostLimits(pages_per_address=2),
         "exploration": Exploration(new_host_bonus=1.0),

@@ -1,7 +1,5 @@
 """The exploration bonus: higher for new hosts, lower for unproductive ones."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -19,8 +17,8 @@ EXPLORATION = Exploration(new_host_bonus=UNKNOWN)
 
 @given(st.integers(0, 10_000), st.floats(0, 10_000))
 def test_with_each_page_the_bonus_falls_and_with_each_unproductive_one_less_again(
-    asked: int, unproductive: float
-) -> None:
+    asked, unproductive
+):
     exploration = Exploration(new_host_bonus=3.0, unproductive_penalty=1.0)
     bonus = exploration.bonus(asked, unproductive)
     assert exploration.bonus(asked + 1, unproductive) < bonus <= 3.0
@@ -29,9 +27,7 @@ def test_with_each_page_the_bonus_falls_and_with_each_unproductive_one_less_agai
 
 
 @given(st.floats(0, 10_000), st.floats(0, 1), st.floats(0, 1))
-def test_the_more_relevant_a_page_the_fewer_its_host_is_unproductive_by(
-    unproductive: float, one: float, other: float
-) -> None:
+def test_the_more_relevant_a_page_the_fewer_its_host_is_unproductive_by(unproductive, one, other):
     low, high = sorted((one, other))
     assert (
         0.0
@@ -66,36 +62,32 @@ def asked_before(frontier: DiskFrontier, host: str, pages: int) -> None:
 
 
 @pytest.mark.parametrize("pages", [0, 1, 3, 10])
-def test_the_bonus_falls_with_the_root_of_the_pages_asked(
-    exploring: DiskFrontier, pages: int
-) -> None:
+def test_the_bonus_falls_with_the_root_of_the_pages_asked(exploring, pages):
     asked_before(exploring, "a", pages)
     exploring.push(link("http://a/1", 1.5), 0)
     host = exploring.hosts.get("a")
     assert exploring.hosts.worth(host) == 1.5 + UNKNOWN / math.sqrt(1 + pages)
 
 
-def test_a_host_without_links_has_no_priority_however_new(exploring: DiskFrontier) -> None:
+def test_a_host_without_links_has_no_priority_however_new(exploring):
     assert exploring.hosts.worth(exploring.hosts.get("a")) == -math.inf
 
 
-def test_a_new_host_is_tried_before_a_known_one_with_better_links(exploring: DiskFrontier) -> None:
+def test_a_new_host_is_tried_before_a_known_one_with_better_links(exploring):
     asked_before(exploring, "known", 3)  # is hoped 2 of
     exploring.push(link("http://known/1", 1.0), 0)
     exploring.push(link("http://new/1", -0.9), 0)
     assert fetch(exploring) == "http://new/1"
 
 
-def test_a_clearly_better_link_of_a_known_host_comes_first_all_the_same(
-    exploring: DiskFrontier,
-) -> None:
+def test_a_clearly_better_link_of_a_known_host_comes_first_all_the_same(exploring):
     asked_before(exploring, "known", 3)
     exploring.push(link("http://known/1", 1.0), 0)
     exploring.push(link("http://new/1", -1.1), 0)
     assert fetch(exploring) == "http://known/1"
 
 
-def test_a_host_that_disappoints_loses_its_bonus_page_by_page(exploring: DiskFrontier) -> None:
+def test_a_host_that_disappoints_loses_its_bonus_page_by_page(exploring):
     for number in range(20):
         exploring.push(link(f"http://poor/{number}", -1.0), 0)
         exploring.push(link(f"http://good/{number}", 1.0), 0)
@@ -106,21 +98,19 @@ def test_a_host_that_disappoints_loses_its_bonus_page_by_page(exploring: DiskFro
     assert all("good" in url for url in first[10:])
 
 
-def test_links_of_one_host_are_in_no_need_of_a_bonus(exploring: DiskFrontier) -> None:
+def test_links_of_one_host_are_in_no_need_of_a_bonus(exploring):
     for number in (2, 9, 4):
         exploring.push(link(f"http://a/{number}", number), 0)
     assert [fetch(exploring) for _ in range(3)] == ["http://a/9", "http://a/4", "http://a/2"]
 
 
-def test_without_exploration_a_host_has_the_priority_of_its_best_link(
-    process: FrontierProcess,
-) -> None:
+def test_without_exploration_a_host_has_the_priority_of_its_best_link(process):
     frontier = process.open()
     frontier.push(link("http://a/1", 0.25), 0)
     assert frontier.hosts.worth(frontier.hosts.get("a")) == 0.25
 
 
-def test_the_bonus_of_a_host_survives_a_restart(process: FrontierProcess) -> None:
+def test_the_bonus_of_a_host_survives_a_restart(process):
     worths = []
     for pages in (3, 0):
         frontier = process.open(exploration=EXPLORATION)
@@ -131,9 +121,7 @@ def test_the_bonus_of_a_host_survives_a_restart(process: FrontierProcess) -> Non
     assert worths == [3.0, 3.0]
 
 
-def test_with_patience_a_link_waits_for_a_host_that_has_a_higher_bonus(
-    exploring: DiskFrontier,
-) -> None:
+def test_with_patience_a_link_waits_for_a_host_that_has_a_higher_bonus(exploring):
     asked_before(exploring, "known", 3)
     exploring.push(link("http://new/1", -0.5), 0)
     exploring.push(link("http://new/2", -0.5), 0)
@@ -149,7 +137,7 @@ def test_with_patience_a_link_waits_for_a_host_that_has_a_higher_bonus(
 # Dry hosts
 
 
-def test_links_of_a_host_that_brings_nothing_wait_for_others(process: FrontierProcess) -> None:
+def test_links_of_a_host_that_brings_nothing_wait_for_others(process):
     frontier = process.open(exploration=Exploration(unproductive_penalty=1.0))
     for number in range(6):
         frontier.push(link(f"http://dry/{number}", 2.0), 0)
@@ -167,9 +155,7 @@ def test_links_of_a_host_that_brings_nothing_wait_for_others(process: FrontierPr
     assert hosts == ["dry", "dry", "else", "else", "else", "else"]
 
 
-def test_a_page_on_topic_makes_up_for_all_unproductive_ones_before_it(
-    process: FrontierProcess,
-) -> None:
+def test_a_page_on_topic_makes_up_for_all_unproductive_ones_before_it(process):
     frontier = process.open(exploration=Exploration(unproductive_penalty=1.0))
     for number, relevance in enumerate((0.0, 0.0, 0.0, 1.0)):
         frontier.push(link(f"http://a/{number}", 1.0), 0)
@@ -178,7 +164,7 @@ def test_a_page_on_topic_makes_up_for_all_unproductive_ones_before_it(
     assert frontier.hosts.worth(frontier.hosts.get("a")) == 1.0
 
 
-def test_how_unproductive_a_host_is_survives_a_restart(process: FrontierProcess) -> None:
+def test_how_unproductive_a_host_is_survives_a_restart(process):
     worths = []
     for _ in range(2):
         frontier = process.open(exploration=Exploration(unproductive_penalty=2.0))
@@ -195,9 +181,7 @@ def fetch_one_barren(exploring: DiskFrontier) -> None:
     fetch(exploring, relevance=0.25)
 
 
-def test_the_best_priorities_include_the_bonus_that_falls_with_each_page(
-    process: FrontierProcess,
-) -> None:
+def test_the_best_priorities_include_the_bonus_that_falls_with_each_page(process):
     frontier = process.open(exploration=EXPLORATION)
     for name in ("1", "2"):
         frontier.push(link(f"http://a/{name}", 0.5), 0)

@@ -1,7 +1,5 @@
 """Selecting queued links by URL, host and pattern."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the frontier guarantees about its folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import lmdb
@@ -23,7 +21,7 @@ def store(tmp_path: Path):
     store.close()
 
 
-def test_another_topics_folder_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_another_topics_folder_is_refused_and_left_alone(tmp_path):
     StateStore.open(tmp_path / "state", IDENTITY).close()
     with pytest.raises(StateError, match="holds another crawl: its topic is 'test'"):
         StateStore.open(tmp_path / "state", {**IDENTITY, "topic": "other"})
@@ -31,9 +29,7 @@ def test_another_topics_folder_is_refused_and_left_alone(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", ["", "long." * 120 + "test", "lone\ud800.test"])
-def test_a_name_that_no_row_can_have_leaves_the_other_hosts_their_numbers(
-    tmp_path: Path, name: str
-) -> None:
+def test_a_name_that_no_row_can_have_leaves_the_other_hosts_their_numbers(tmp_path, name):
     store = StateStore.open(tmp_path / "state", IDENTITY)
     frontier = DiskFrontier(store.tables)
     frontier.push(link("http://a/1"), 0)
@@ -53,9 +49,7 @@ def test_a_name_that_no_row_can_have_leaves_the_other_hosts_their_numbers(
     store.close()
 
 
-def test_of_two_links_of_a_host_whose_keys_begin_equal_the_second_counts_as_seen(
-    store: StateStore,
-) -> None:
+def test_of_two_links_of_a_host_whose_keys_begin_equal_the_second_counts_as_seen(store):
     """The price of ten bytes: once in a million hosts of 10^9 links. It costs that link alone."""
     frontier = DiskFrontier(store.tables)
     first = replace(link("http://a/1"), key=b"0123456789abcdef")
@@ -69,7 +63,7 @@ def test_of_two_links_of_a_host_whose_keys_begin_equal_the_second_counts_as_seen
     assert len(frontier) == 0
 
 
-def test_links_of_two_hosts_may_have_one_key(store: StateStore) -> None:
+def test_links_of_two_hosts_may_have_one_key(store):
     frontier = DiskFrontier(store.tables)
     for host in "ab":
         assert frontier.push(replace(link(f"http://{host}/1"), key=b"k" * 16), 0)
@@ -79,7 +73,7 @@ def test_links_of_two_hosts_may_have_one_key(store: StateStore) -> None:
     assert frontier.offer(9) is None
 
 
-def test_a_source_that_a_crash_undid_leaves_its_number_to_the_next(tmp_path: Path) -> None:
+def test_a_source_that_a_crash_undid_leaves_its_number_to_the_next(tmp_path):
     store = StateStore.open(tmp_path / "state", IDENTITY)
     frontier = DiskFrontier(store.tables)
     frontier.push(link("http://a/1", parent="http://kept/"), 0)
@@ -97,7 +91,7 @@ def test_a_source_that_a_crash_undid_leaves_its_number_to_the_next(tmp_path: Pat
     store.close()
 
 
-def test_a_million_million_links_may_come_in(store: StateStore) -> None:
+def test_a_million_million_links_may_come_in(store):
     store.tables.put_meta("found", 2**40 - 2)
     frontier = DiskFrontier(store.tables)
     assert frontier.push(link("http://a/last"), 0)

@@ -1,7 +1,5 @@
 """The frontier on disk against the reference: any calls in any order, with crashes."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Sequence

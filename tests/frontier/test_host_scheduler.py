@@ -1,7 +1,5 @@
 """The scheduler's heaps stay small."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -38,18 +36,14 @@ def longest(frontier: DiskFrontier, hosts: list[Host]) -> int:
     return max(len(turns._due), len(turns._waiting), *waiting_hosts, 0)
 
 
-def test_hosts_that_are_due_are_scheduled_again_thousands_of_times(
-    frontier: DiskFrontier, hosts: list[Host]
-) -> None:
+def test_hosts_that_are_due_are_scheduled_again_thousands_of_times(frontier, hosts):
     for number in range(MANY):
         frontier.hosts.refresh(hosts[number % HOSTS], 0)
     assert longest(frontier, hosts) <= SLACK + 2 * HOSTS + 1
     assert len([take(frontier) for _ in hosts]) == HOSTS
 
 
-def test_hosts_queued_are_scheduled_again_thousands_of_times(
-    frontier: DiskFrontier, hosts: list[Host]
-) -> None:
+def test_hosts_queued_are_scheduled_again_thousands_of_times(frontier, hosts):
     for number in range(MANY):
         host = hosts[number % HOSTS]
         host.pace = HostPace(2.0 + number % 7)
@@ -58,9 +52,7 @@ def test_hosts_queued_are_scheduled_again_thousands_of_times(
     assert frontier.offer(0) == NotYet(min(host.pace.due_at for host in hosts))
 
 
-def test_hosts_beside_a_busy_one_are_scheduled_again_thousands_of_times(
-    frontier: DiskFrontier, hosts: list[Host]
-) -> None:
+def test_hosts_beside_a_busy_one_are_scheduled_again_thousands_of_times(frontier, hosts):
     for host in hosts:
         frontier.hosts.assign_address(host, "192.0.2.1")
     in_flight = take(frontier)
@@ -72,9 +64,7 @@ def test_hosts_beside_a_busy_one_are_scheduled_again_thousands_of_times(
     assert isinstance(frontier.offer(0.5), Offer)
 
 
-def test_hosts_beside_a_better_one_are_scheduled_again_thousands_of_times(
-    frontier: DiskFrontier, hosts: list[Host]
-) -> None:
+def test_hosts_beside_a_better_one_are_scheduled_again_thousands_of_times(frontier, hosts):
     for host in hosts:
         frontier.hosts.assign_address(host, "192.0.2.1")
     rng = Random(1)
@@ -90,9 +80,7 @@ def test_hosts_beside_a_better_one_are_scheduled_again_thousands_of_times(
     assert longest(frontier, hosts) <= SLACK + 2 * HOSTS + 1
 
 
-def test_it_wakes_no_more_often_than_hosts_and_addresses_fall_due(
-    frontier: DiskFrontier, hosts: list[Host]
-) -> None:
+def test_it_wakes_no_more_often_than_hosts_and_addresses_fall_due(frontier, hosts):
     for number, host in enumerate(hosts):
         frontier.hosts.assign_address(host, f"192.0.2.{number % 3}")
         frontier.push(link(f"http://{host.name}/more", 0.4), 0)

@@ -1,7 +1,5 @@
 """Export and import of queued links: lossless, and invalid rows are reported."""
 
-from __future__ import annotations
-
 import math
 import tempfile
 from pathlib import Path
@@ -65,7 +63,7 @@ def problem(row: QueuedLink | InvalidRow) -> str:
 
 @settings(deadline=None)  # the first Parquet file loads a library
 @given(queued=st.lists(links(), max_size=5))
-def test_what_is_exported_and_read_is_what_was_queued(queued: list[QueuedLink]) -> None:
+def test_what_is_exported_and_read_is_what_was_queued(queued):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "frontier.parquet"
         assert export_links(iter(queued), path) == len(queued)

@@ -1,7 +1,5 @@
 """Inspection of a frontier: totals, hosts, links; read-only."""
 
-from __future__ import annotations
-
 from dataclasses import astuple
 from pathlib import Path
 

@@ -1,9 +1,5 @@
 """Queued links survive encoding, and most rows are short."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -45,14 +41,12 @@ def sources(tables: Tables) -> LinkSources:
 @pytest.mark.parametrize(
     ("text", "purpose"), [("revisit", "revisit"), ("second fetch", "second-fetch"), ("", "page")]
 )
-def test_rows_of_before_purposes_tell_them_by_their_key(
-    sources: LinkSources, text: str, purpose: str
-) -> None:
+def test_rows_of_before_purposes_tell_them_by_their_key(sources, text, purpose):
     row = encode_link(link(key=link_key(f"{text} {URL}")), sources)  # a page's row has no purpose
     assert decode_link(row, "docs.example", sources).purpose == purpose
 
 
-def test_rows_of_before_exemption_tell_it_by_their_priority(sources: LinkSources) -> None:
+def test_rows_of_before_exemption_tell_it_by_their_priority(sources):
     key = link_key(f"revisit {URL}")
     row = encode_link(link(key=key, priority=EXEMPT_RANK + 0.3), sources)
     read = decode_link(row, "docs.example", sources)
@@ -67,14 +61,12 @@ def link(**fields: object) -> QueuedLink:
 
 @given(links)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_link_survives_being_written_and_read(sources: LinkSources, link: QueuedLink) -> None:
+def test_a_link_survives_being_written_and_read(sources, link):
     assert decode_link(encode_link(link, sources), link.host, sources) == link
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_link_is_reported_by_its_path_and_its_features_in_half_precision(
-    sources: LinkSources, scheme: str
-) -> None:
+def test_a_link_is_reported_by_its_path_and_its_features_in_half_precision(sources, scheme):
     url = f"{scheme}://docs.example/guide/chapter-12.html"
     queued = link(
         url=url, key=link_key(url), anchor="Chapter 12", features=(1.5, -0.25) * 7, parent=URL
@@ -84,29 +76,25 @@ def test_a_link_is_reported_by_its_path_and_its_features_in_half_precision(
     assert len(row) == 16 + 2 * 4 + 2 * 14 + len("/guide/chapter-12.html") + len("Chapter 12")
 
 
-def test_features_that_half_precision_would_change_is_kept_exactly(sources: LinkSources) -> None:
+def test_features_that_half_precision_would_change_is_kept_exactly(sources):
     queued = link(features=(0.1, 1e300), score=0.1)
     assert decode_link(encode_link(queued, sources), queued.host, sources) == queued
 
 
-def test_lone_surrogates_become_question_marks(sources: LinkSources) -> None:
+def test_lone_surrogates_become_question_marks(sources):
     queued = link(anchor="x\ud800", features=(1.0, -2.5))
     assert decode_link(encode_link(queued, sources), queued.host, sources) == replace(
         queued, anchor="x?"
     )
 
 
-def test_a_page_that_links_is_written_once_for_all_its_links(
-    sources: LinkSources, tables: Tables
-) -> None:
+def test_a_page_that_links_is_written_once_for_all_its_links(sources, tables):
     for number in range(50):
         encode_link(link(parent="http://a.test/", found_at=2.5, anchor=str(number)), sources)
     assert tables.count("sources") == 1
 
 
-def test_a_link_that_was_found_at_another_time_needs_no_source_of_its_own(
-    sources: LinkSources, tables: Tables
-) -> None:
+def test_a_link_that_was_found_at_another_time_needs_no_source_of_its_own(sources, tables):
     early = link(parent="http://a.test/", found_at=2.5)
     late = link(parent="http://a.test/", found_at=7.5)
     rows = [encode_link(each, sources) for each in (early, late)]
@@ -114,7 +102,7 @@ def test_a_link_that_was_found_at_another_time_needs_no_source_of_its_own(
     assert tables.count("sources") == 1
 
 
-def test_a_link_that_is_read_and_written_again_keeps_its_source(tmp_path: Path) -> None:
+def test_a_link_that_is_read_and_written_again_keeps_its_source(tmp_path):
     queued = link(parent="http://a.test/", found_at=2.5)
     store = StateStore.open(tmp_path / "kept", {})
     row = encode_link(queued, LinkSources(store.tables))
@@ -128,6 +116,6 @@ def test_a_link_that_is_read_and_written_again_keeps_its_source(tmp_path: Path) 
     store.close()
 
 
-def test_a_scorer_may_tell_a_thousand_features(sources: LinkSources) -> None:
+def test_a_scorer_may_tell_a_thousand_features(sources):
     queued = link(features=(0.5,) * 1_000)
     assert decode_link(encode_link(queued, sources), queued.host, sources) == queued

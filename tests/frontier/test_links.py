@@ -1,19 +1,17 @@
 """Links: pushed once, ordered, moved, put back, dropped, never lost."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest
 from msgspec.structs import replace
 
-from focused.frontier.disk_frontier import DiskFrontier, Known
+from focused.frontier.disk_frontier import Known
 from focused.frontier.host_pace import HostPace
 from focused.frontier.queued_link import QueuedLink, link_key
 from tests.frontier.steps import drop_host, finish, link, take, url_of_next
 
 
-def test_equal_links_come_in_the_order_they_were_found(frontier: DiskFrontier) -> None:
+def test_equal_links_come_in_the_order_they_were_found(frontier):
     for name in "xyz":
         frontier.push(link(f"http://a/{name}"), 0)
     order = []
@@ -24,7 +22,7 @@ def test_equal_links_come_in_the_order_they_were_found(frontier: DiskFrontier) -
     assert order == ["x", "y", "z"]
 
 
-def test_a_url_enters_once(frontier: DiskFrontier) -> None:
+def test_a_url_enters_once(frontier):
     assert frontier.push(link("http://a/1"), 0)
     assert not frontier.push(link("http://a/1"), 0)
     finish(frontier, take(frontier), 0)
@@ -32,7 +30,7 @@ def test_a_url_enters_once(frontier: DiskFrontier) -> None:
     assert frontier.offer(10) is None
 
 
-def test_a_better_in_link_moves_a_waiting_link_up(frontier: DiskFrontier) -> None:
+def test_a_better_in_link_moves_a_waiting_link_up(frontier):
     frontier.push(link("http://a/1", 0.5), 0)
     frontier.push(link("http://a/2", 0.3, depth=7, parent="http://far/"), 0)
     frontier.push(link("http://a/2", 0.8, depth=9, parent="http://near/"), 0)
@@ -45,7 +43,7 @@ def test_a_better_in_link_moves_a_waiting_link_up(frontier: DiskFrontier) -> Non
     assert len(frontier) == 2
 
 
-def test_a_better_in_link_leaves_a_link_in_flight_alone(frontier: DiskFrontier) -> None:
+def test_a_better_in_link_leaves_a_link_in_flight_alone(frontier):
     frontier.push(link("http://a/1", 0.5), 0)
     offer = take(frontier)
     frontier.push(link("http://a/1", 0.9), 0)
@@ -59,39 +57,35 @@ def joined(url: str, score: float, feature: float, **fields) -> QueuedLink:
     return link(url, score, features=(feature,), **fields)
 
 
-def test_features_of_another_page_may_move_a_waiting_link_down(frontier: DiskFrontier) -> None:
+def test_features_of_another_page_may_move_a_waiting_link_down(frontier):
     frontier.push(joined("http://a/1", 0.8, 1.0), 0)
     frontier.push(joined("http://a/2", 0.5, 1.0), 0)
     assert not frontier.push(joined("http://a/1", 0.3, 2.0), 0, joined=True)
     assert [url_of_next(frontier) for _ in range(2)] == ["http://a/2", "http://a/1"]
 
 
-def test_or_move_it_up(frontier: DiskFrontier) -> None:
+def test_or_move_it_up(frontier):
     frontier.push(joined("http://a/1", 0.3, 1.0), 0)
     frontier.push(joined("http://a/2", 0.5, 1.0), 0)
     frontier.push(joined("http://a/1", 0.8, 2.0), 0, joined=True)
     assert [url_of_next(frontier) for _ in range(2)] == ["http://a/1", "http://a/2"]
 
 
-def test_down_on_one_host_lets_another_host_go_first(frontier: DiskFrontier) -> None:
+def test_down_on_one_host_lets_another_host_go_first(frontier):
     frontier.push(joined("http://a/1", 0.8, 1.0), 0)
     frontier.push(joined("http://b/1", 0.5, 1.0), 0)
     frontier.push(joined("http://a/1", 0.3, 2.0), 0, joined=True)
     assert [url_of_next(frontier) for _ in range(2)] == ["http://b/1", "http://a/1"]
 
 
-def test_unless_its_features_are_merged_a_poorer_link_changes_nothing(
-    frontier: DiskFrontier,
-) -> None:
+def test_unless_its_features_are_merged_a_poorer_link_changes_nothing(frontier):
     frontier.push(joined("http://a/1", 0.8, 1.0), 0)
     frontier.push(joined("http://a/1", 0.3, 2.0), 0)
     assert take(frontier).link == joined("http://a/1", 0.8, 1.0)
 
 
 @pytest.mark.parametrize("score", [0.3, 0.8])
-def test_a_merged_link_keeps_the_shorter_way_and_what_befell_it(
-    frontier: DiskFrontier, score: float
-) -> None:
+def test_a_merged_link_keeps_the_shorter_way_and_what_befell_it(frontier, score):
     old = joined("http://a/1", 0.5, 1.0, depth=2, found_at=1.0, tries=1, payload="own")
     new = joined("http://a/1", score, 2.0, depth=7, found_at=9.0, parent="http://b/", anchor="x")
     frontier.push(old, 0)
@@ -102,7 +96,7 @@ def test_a_merged_link_keeps_the_shorter_way_and_what_befell_it(
     assert (found.parent, found.anchor) == ("http://b/", "x")
 
 
-def test_a_merged_link_keeps_its_place_in_the_order_of_discovery(frontier: DiskFrontier) -> None:
+def test_a_merged_link_keeps_its_place_in_the_order_of_discovery(frontier):
     for name in "xyz":
         frontier.push(joined(f"http://a/{name}", 0.5, 1.0), 0)
     frontier.push(joined("http://a/x", 0.4, 2.0), 0, joined=True)
@@ -111,13 +105,13 @@ def test_a_merged_link_keeps_its_place_in_the_order_of_discovery(frontier: DiskF
     assert frontier.found == 3
 
 
-def test_a_page_that_links_to_a_waiting_seed_takes_nothing_from_it(frontier: DiskFrontier) -> None:
+def test_a_page_that_links_to_a_waiting_seed_takes_nothing_from_it(frontier):
     frontier.push(link("http://a/seed", 1.0), 0)
     frontier.push(joined("http://a/seed", 0.2, 1.0, depth=3), 0, joined=True)
     assert take(frontier).link == link("http://a/seed", 1.0)
 
 
-def test_merged_features_leave_a_link_in_flight_alone(frontier: DiskFrontier) -> None:
+def test_merged_features_leave_a_link_in_flight_alone(frontier):
     frontier.push(joined("http://a/1", 0.5, 1.0), 0)
     offer = take(frontier)
     frontier.push(joined("http://a/1", 0.1, 2.0), 0, joined=True)
@@ -125,7 +119,7 @@ def test_merged_features_leave_a_link_in_flight_alone(frontier: DiskFrontier) ->
     assert take(frontier).link == joined("http://a/1", 0.5, 1.0)
 
 
-def test_the_links_queued_are_reported_as_they_wait(frontier: DiskFrontier) -> None:
+def test_the_links_queued_are_reported_as_they_wait(frontier):
     for name in ("done", "waiting", "moved", "dropped"):
         frontier.push(joined(f"http://{name}/1", 0.5, 1.0), 0)
     finish(frontier, take(frontier), 0)
@@ -142,7 +136,7 @@ def test_the_links_queued_are_reported_as_they_wait(frontier: DiskFrontier) -> N
     assert frontier.lookup_links([]) == Known(set(), {})
 
 
-def test_a_link_in_flight_does_not_wait_until_it_comes_back(frontier: DiskFrontier) -> None:
+def test_a_link_in_flight_does_not_wait_until_it_comes_back(frontier):
     frontier.push(link("http://a/1"), 0)
     key = link_key("http://a/1")
     offer = take(frontier)
@@ -151,14 +145,14 @@ def test_a_link_in_flight_does_not_wait_until_it_comes_back(frontier: DiskFronti
     assert frontier.lookup_links([("a", key)]).waiting[key].tries == 1
 
 
-def test_an_offered_link_can_go_back_for_less(frontier: DiskFrontier) -> None:
+def test_an_offered_link_can_go_back_for_less(frontier):
     frontier.push(link("http://a/1", 0.9), 0)
     frontier.push(link("http://b/1", 0.5), 0)
     frontier.requeue(take(frontier), link("http://a/1", 0.2), 0)
     assert [url_of_next(frontier) for _ in range(2)] == ["http://b/1", "http://a/1"]
 
 
-def test_a_hosts_best_links_are_moved_to_where_they_belong_now(frontier: DiskFrontier) -> None:
+def test_a_hosts_best_links_are_moved_to_where_they_belong_now(frontier):
     for name, score in (("a", 0.9), ("b", 0.8), ("c", 0.7), ("d", 0.6)):
         frontier.push(link(f"http://one.test/{name}", score), now=0)
     frontier.push(link("http://other.test/", 0.85), now=0)
@@ -185,22 +179,20 @@ def test_a_hosts_best_links_are_moved_to_where_they_belong_now(frontier: DiskFro
     assert [url_of_next(frontier) for _ in "db"] == ["http://one.test/d", "http://one.test/b"]
 
 
-def test_a_failed_link_stays_one_try_older(frontier: DiskFrontier) -> None:
+def test_a_failed_link_stays_one_try_older(frontier):
     frontier.push(link("http://a/1"), 0)
     frontier.retry(take(frontier), HostPace(3), 0)
     assert take(frontier, 3).link.tries == 1
 
 
-def test_dropped_links_are_never_offered_nor_taken_again(frontier: DiskFrontier) -> None:
+def test_dropped_links_are_never_offered_nor_taken_again(frontier):
     frontier.push(link("http://a/1"), 0)
     frontier.drop(link("http://a/1"), 0)
     assert frontier.offer(0) is None
     assert not frontier.push(link("http://a/1"), 0)
 
 
-def test_the_links_of_a_host_are_reported_best_first_but_for_the_one_in_flight(
-    frontier: DiskFrontier,
-) -> None:
+def test_the_links_of_a_host_are_reported_best_first_but_for_the_one_in_flight(frontier):
     for page, score in enumerate((0.1, 0.9, 0.5)):
         frontier.push(link(f"http://a/{page}", score), 0)
     frontier.push(link("http://b/1", 0.2), 0)
@@ -216,7 +208,7 @@ def test_the_links_of_a_host_are_reported_best_first_but_for_the_one_in_flight(
     assert {each.name for each in frontier.hosts} == {"a", "b"}
 
 
-def test_a_host_is_dropped_with_its_links_but_for_the_one_in_flight(frontier: DiskFrontier) -> None:
+def test_a_host_is_dropped_with_its_links_but_for_the_one_in_flight(frontier):
     for page in range(3):
         frontier.push(link(f"http://a/{page}"), 0)
     frontier.push(link("http://b/1", 0.1), 0)
@@ -228,7 +220,7 @@ def test_a_host_is_dropped_with_its_links_but_for_the_one_in_flight(frontier: Di
     assert not frontier.push(link("http://a/2"), 1)
 
 
-def test_a_link_that_is_forgotten_may_come_in_again(frontier: DiskFrontier) -> None:
+def test_a_link_that_is_forgotten_may_come_in_again(frontier):
     frontier.push(link("http://a/1"), 0)
     assert not frontier.forget("a", link_key("http://a/1"))  # it waits
     url_of_next(frontier)
@@ -238,7 +230,7 @@ def test_a_link_that_is_forgotten_may_come_in_again(frontier: DiskFrontier) -> N
     assert frontier.push(link("http://a/1"), 2)
 
 
-def test_links_that_come_together_come_in_as_one_by_one(frontier: DiskFrontier) -> None:
+def test_links_that_come_together_come_in_as_one_by_one(frontier):
     frontier.push(joined("http://a/waits", 0.3, 1.0), 0)
     frontier.push(link("http://b/under-way", 0.9), 0)
     in_flight = take(frontier)
@@ -257,9 +249,7 @@ def test_links_that_come_together_come_in_as_one_by_one(frontier: DiskFrontier) 
     assert order == ["http://a/waits", "http://a/new", "http://c/1"]
 
 
-def test_the_order_of_discovery_goes_on_among_links_that_come_together(
-    frontier: DiskFrontier,
-) -> None:
+def test_the_order_of_discovery_goes_on_among_links_that_come_together(frontier):
     names = ("x", "y", "x", "z")
     numbered = (link(f"http://{name}/1", -float(frontier.found)) for name in names)
     assert frontier.push_all(numbered, 0) == 3

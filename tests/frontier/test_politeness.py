@@ -1,7 +1,5 @@
 """When a host may be requested again: properties of the arithmetic."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -10,23 +10,17 @@ numbers = st.integers(0, 2**40 - 1)
 
 
 @given(priorities, priorities, numbers, numbers)
-def test_larger_priorities_come_first(one: float, other: float, here: int, there: int) -> None:
+def test_larger_priorities_come_first(one, other, here, there):
     if one > other:
         assert queue_key(one, here) < queue_key(other, there)
 
 
 @given(priorities.filter(bool), numbers, numbers)
-def test_of_equal_priorities_the_first_found_comes_first(
-    priority: float, one: int, other: int
-) -> None:
+def test_of_equal_priorities_the_first_found_comes_first(priority, one, other):
     assert (queue_key(priority, one) < queue_key(priority, other)) == (one < other)
 
 
 @given(priorities, numbers)
-def test_a_queue_key_holds_its_priority_and_its_number(priority: float, number: int) -> None:
+def test_a_queue_key_holds_its_priority_and_its_number(priority, number):
     encoded = queue_key(priority, number)
-    assert (rank_in_key(encoded), number_in_key(encoded), len(encoded)) == (
-        priority,
-        number,
-        13,
-    )
+    assert (rank_in_key(encoded), number_in_key(encoded), len(encoded)) == (priority, number, 13)

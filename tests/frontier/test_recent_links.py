@@ -1,7 +1,5 @@
 """The cache of recent links keeps the latest ones."""
 
-from __future__ import annotations
-
 from focused.frontier.link_table import RecentLinkCache, SeenLink
 
 
@@ -9,7 +7,7 @@ def numbered(number: int) -> SeenLink:
     return SeenLink(number.to_bytes(5, "big"))
 
 
-def test_a_link_that_is_requested_stays() -> None:
+def test_a_link_that_is_requested_stays():
     recent = RecentLinkCache(most=10)
     recent.put(b"asked for", numbered(0))
     for number in range(1, 100):

@@ -1,30 +1,28 @@
 """Scheduling: the best link of the due hosts, one request per host and address."""
 
-from __future__ import annotations
-
 import pytest
 
 from focused.frontier.disk_frontier import DiskFrontier, NotYet, Offer
 from focused.frontier.host_pace import HostPace
 from focused.frontier.host_scheduler import HostLimits
-from tests.frontier.steps import FrontierProcess, drop_host, finish, link, take, url_of_next
+from tests.frontier.steps import drop_host, finish, link, take, url_of_next
 
 
-def test_the_best_link_of_all_hosts_comes_first(frontier: DiskFrontier) -> None:
+def test_the_best_link_of_all_hosts_comes_first(frontier):
     frontier.push(link("http://a/1", 0.2), 0)
     frontier.push(link("http://b/1", 0.9), 0)
     frontier.push(link("http://a/2", 0.6), 0)
     assert [take(frontier).link.url for _ in range(2)] == ["http://b/1", "http://a/2"]
 
 
-def test_a_host_is_asked_by_one_fetch_at_a_time(frontier: DiskFrontier) -> None:
+def test_a_host_is_asked_by_one_fetch_at_a_time(frontier):
     frontier.push(link("http://a/1"), 0)
     frontier.push(link("http://a/2"), 0)
     take(frontier)
     assert frontier.offer(100) == NotYet(None)
 
 
-def test_a_host_is_not_requested_before_it_is_due(frontier: DiskFrontier) -> None:
+def test_a_host_is_not_requested_before_it_is_due(frontier):
     frontier.push(link("http://a/1"), 0)
     frontier.push(link("http://a/2"), 0)
     finish(frontier, take(frontier), now=5, delay_s=2)
@@ -32,7 +30,7 @@ def test_a_host_is_not_requested_before_it_is_due(frontier: DiskFrontier) -> Non
     assert isinstance(frontier.offer(7), Offer)
 
 
-def test_with_patience_a_worse_link_waits_for_a_better_host(frontier: DiskFrontier) -> None:
+def test_with_patience_a_worse_link_waits_for_a_better_host(frontier):
     frontier.push(link("http://good/1", 0.9), 0)
     frontier.push(link("http://good/2", 0.9), 0)
     frontier.push(link("http://poor/1", 0.1), 0)
@@ -41,16 +39,14 @@ def test_with_patience_a_worse_link_waits_for_a_better_host(frontier: DiskFronti
     assert take(frontier, 0.5).link.url == "http://poor/1"
 
 
-def test_with_patience_a_last_link_in_flight_holds_up_nobody(frontier: DiskFrontier) -> None:
+def test_with_patience_a_last_link_in_flight_holds_up_nobody(frontier):
     frontier.push(link("http://good/1", 0.9), 0)
     frontier.push(link("http://poor/1", 0.1), 0)
     take(frontier)
     assert take(frontier, patience_s=5).link.url == "http://poor/1"
 
 
-def test_only_links_in_flight_leave_nothing_to_wait_for_but_their_end(
-    frontier: DiskFrontier,
-) -> None:
+def test_only_links_in_flight_leave_nothing_to_wait_for_but_their_end(frontier):
     frontier.push(link("http://a/1"), 0)
     offer = take(frontier)
     assert frontier.offer(0) == NotYet(None)
@@ -58,9 +54,7 @@ def test_only_links_in_flight_leave_nothing_to_wait_for_but_their_end(
     assert frontier.offer(0) is None
 
 
-def test_of_hosts_that_are_due_the_best_comes_first_however_long_others_are(
-    frontier: DiskFrontier,
-) -> None:
+def test_of_hosts_that_are_due_the_best_comes_first_however_long_others_are(frontier):
     for number, score in enumerate((0.2, 0.9, 0.5)):
         frontier.push(link(f"http://h{number}/1", 0.95), 0)
         frontier.push(link(f"http://h{number}/2", score), 0)
@@ -70,7 +64,7 @@ def test_of_hosts_that_are_due_the_best_comes_first_however_long_others_are(
     assert [url_of_next(frontier, 3)[7:] for _ in range(3)] == ["h1/2", "h2/2", "h0/2"]
 
 
-def test_whoever_changes_a_hosts_pace_is_heeded_from_then_on(frontier: DiskFrontier) -> None:
+def test_whoever_changes_a_hosts_pace_is_heeded_from_then_on(frontier):
     frontier.push(link("http://a/1"), 0)
     host = frontier.hosts.get("a")
     for due_at in (9.0, 5.0):
@@ -80,7 +74,7 @@ def test_whoever_changes_a_hosts_pace_is_heeded_from_then_on(frontier: DiskFront
     assert take(frontier, 5.0).host is host
 
 
-def test_it_wakes_for_the_first_host_that_falls_due(frontier: DiskFrontier) -> None:
+def test_it_wakes_for_the_first_host_that_falls_due(frontier):
     for number in range(20):
         frontier.push(link(f"http://h{number}/1", 0.9), 0)
         frontier.push(link(f"http://h{number}/2", 0.5), 0)
@@ -103,7 +97,7 @@ def neighbours(frontier: DiskFrontier, names: str, address: str = "192.0.2.1") -
         frontier.hosts.assign_address(frontier.hosts.get(name), address)
 
 
-def test_hosts_at_one_address_are_asked_one_after_the_other(frontier: DiskFrontier) -> None:
+def test_hosts_at_one_address_are_asked_one_after_the_other(frontier):
     neighbours(frontier, "abc")
     offer = take(frontier)
     assert frontier.offer(5) == NotYet(None)
@@ -111,7 +105,7 @@ def test_hosts_at_one_address_are_asked_one_after_the_other(frontier: DiskFronti
     assert take(frontier, 5).link.url == "http://b/1"
 
 
-def test_an_address_has_its_pause_after_each_fetch(process: FrontierProcess) -> None:
+def test_an_address_has_its_pause_after_each_fetch(process):
     frontier = process.open(address_delay_s=2.0)
     neighbours(frontier, "abc")
     finish(frontier, take(frontier), 1.0)
@@ -120,16 +114,14 @@ def test_an_address_has_its_pause_after_each_fetch(process: FrontierProcess) -> 
     assert frontier.offer(5.0) == NotYet(6.0)
 
 
-def test_an_address_has_its_pause_even_where_its_hosts_need_less(process: FrontierProcess) -> None:
+def test_an_address_has_its_pause_even_where_its_hosts_need_less(process):
     frontier = process.open(address_delay_s=5.0)
     neighbours(frontier, "ab")
     finish(frontier, take(frontier), 1.0, delay_s=1.0)
     assert frontier.offer(2.5) == NotYet(6.0)
 
 
-def test_a_reserved_host_is_offered_to_nobody_nor_are_those_at_its_address(
-    process: FrontierProcess,
-) -> None:
+def test_a_reserved_host_is_offered_to_nobody_nor_are_those_at_its_address(process):
     frontier = process.open(address_delay_s=2.0)
     neighbours(frontier, "ab")
     host = frontier.hosts.get("a")
@@ -141,7 +133,7 @@ def test_a_reserved_host_is_offered_to_nobody_nor_are_those_at_its_address(
     assert take(frontier, 103).link.url == "http://b/1"
 
 
-def test_a_host_may_be_reserved_while_it_is_asked_and_stays_so(frontier: DiskFrontier) -> None:
+def test_a_host_may_be_reserved_while_it_is_asked_and_stays_so(frontier):
     neighbours(frontier, "a")
     offer = take(frontier)
     frontier.hosts.reserve(offer.host, 0)
@@ -151,9 +143,7 @@ def test_a_host_may_be_reserved_while_it_is_asked_and_stays_so(frontier: DiskFro
     assert url_of_next(frontier, 100) == "http://a/2"
 
 
-def test_a_host_that_is_released_while_it_is_asked_is_still_asked_once(
-    frontier: DiskFrontier,
-) -> None:
+def test_a_host_that_is_released_while_it_is_asked_is_still_asked_once(frontier):
     neighbours(frontier, "ab")
     offer = take(frontier)
     frontier.hosts.reserve(offer.host, 0)
@@ -163,7 +153,7 @@ def test_a_host_that_is_released_while_it_is_asked_is_still_asked_once(
     assert url_of_next(frontier, 200) == "http://a/2"
 
 
-def test_an_address_that_was_not_requested_needs_no_pause(process: FrontierProcess) -> None:
+def test_an_address_that_was_not_requested_needs_no_pause(process):
     frontier = process.open(address_delay_s=5.0)
     neighbours(frontier, "ab")
     offer = take(frontier)
@@ -172,16 +162,14 @@ def test_an_address_that_was_not_requested_needs_no_pause(process: FrontierProce
     assert url_of_next(frontier) == "http://b/1"
 
 
-def test_hosts_elsewhere_do_not_wait_for_a_busy_address(frontier: DiskFrontier) -> None:
+def test_hosts_elsewhere_do_not_wait_for_a_busy_address(frontier):
     neighbours(frontier, "abc")
     frontier.push(link("http://else/1", 0.1), 0)
     take(frontier)
     assert take(frontier).link.url == "http://else/1"
 
 
-def test_among_neighbours_the_best_host_is_asked_first_whatever_came_meanwhile(
-    frontier: DiskFrontier,
-) -> None:
+def test_among_neighbours_the_best_host_is_asked_first_whatever_came_meanwhile(frontier):
     neighbours(frontier, "abc")
     offer = take(frontier)
     assert frontier.offer(0) == NotYet(None)
@@ -195,9 +183,7 @@ def test_among_neighbours_the_best_host_is_asked_first_whatever_came_meanwhile(
     ]
 
 
-def test_who_waits_at_an_address_is_offered_though_the_best_of_them_moved_away(
-    process: FrontierProcess,
-) -> None:
+def test_who_waits_at_an_address_is_offered_though_the_best_of_them_moved_away(process):
     frontier = process.open(address_delay_s=1.0)
     neighbours(frontier, "abc")
     finish(frontier, take(frontier), 0, delay_s=50.0)
@@ -208,9 +194,7 @@ def test_who_waits_at_an_address_is_offered_though_the_best_of_them_moved_away(
     assert take(frontier, 1.0).link.url == "http://c/1"
 
 
-def test_who_waits_at_an_address_is_offered_though_the_best_of_them_lost_its_links(
-    process: FrontierProcess,
-) -> None:
+def test_who_waits_at_an_address_is_offered_though_the_best_of_them_lost_its_links(process):
     frontier = process.open(address_delay_s=1.0)
     neighbours(frontier, "abc")
     finish(frontier, take(frontier), 0, delay_s=50.0)
@@ -221,9 +205,7 @@ def test_who_waits_at_an_address_is_offered_though_the_best_of_them_lost_its_lin
     assert take(frontier, 1.0).link.url == "http://c/1"
 
 
-def test_who_waits_at_an_address_is_offered_though_the_one_in_flight_moved_away(
-    frontier: DiskFrontier,
-) -> None:
+def test_who_waits_at_an_address_is_offered_though_the_one_in_flight_moved_away(frontier):
     neighbours(frontier, "ab")
     in_flight = take(frontier)
     assert frontier.offer(1) == NotYet(None)
@@ -231,7 +213,7 @@ def test_who_waits_at_an_address_is_offered_though_the_one_in_flight_moved_away(
     assert take(frontier, 1).link.url == "http://b/1"
 
 
-def test_a_host_that_moves_to_a_busy_address_waits_there(frontier: DiskFrontier) -> None:
+def test_a_host_that_moves_to_a_busy_address_waits_there(frontier):
     neighbours(frontier, "a")
     frontier.push(link("http://b/1", 0.1), 0)
     offer = take(frontier)
@@ -241,7 +223,7 @@ def test_a_host_that_moves_to_a_busy_address_waits_there(frontier: DiskFrontier)
     assert take(frontier, 1).link.url == "http://b/1"
 
 
-def test_a_fetch_in_flight_goes_with_its_host_to_the_new_address(frontier: DiskFrontier) -> None:
+def test_a_fetch_in_flight_goes_with_its_host_to_the_new_address(frontier):
     neighbours(frontier, "a")
     neighbours(frontier, "b", "192.0.2.2")
     offer = take(frontier)
@@ -307,7 +289,7 @@ def test_an_exempt_link_that_is_tried_again_stays_so(process):
     )
 
 
-def test_a_host_gives_no_more_pages_than_its_budget(process: FrontierProcess) -> None:
+def test_a_host_gives_no_more_pages_than_its_budget(process):
     frontier = process.open(limits=HostLimits(pages_per_host=2))
     for page in range(4):
         frontier.push(link(f"http://a/{page}"), 0)
@@ -320,9 +302,7 @@ def test_a_host_gives_no_more_pages_than_its_budget(process: FrontierProcess) ->
 
 
 @pytest.mark.parametrize("busy_meanwhile", [False, True])
-def test_the_hosts_at_an_address_give_no_more_pages_than_its_budget(
-    process: FrontierProcess, busy_meanwhile: bool
-) -> None:
+def test_the_hosts_at_an_address_give_no_more_pages_than_its_budget(process, busy_meanwhile):
     frontier = process.open(limits=HostLimits(pages_per_address=2))
     neighbours(frontier, "abcde")
     for now in range(2):
@@ -335,7 +315,7 @@ def test_the_hosts_at_an_address_give_no_more_pages_than_its_budget(
     assert {host.name for host in frontier.hosts.full()} == set("bcde")
 
 
-def test_nobody_waits_for_a_host_whose_budget_is_spent(process: FrontierProcess) -> None:
+def test_nobody_waits_for_a_host_whose_budget_is_spent(process):
     frontier = process.open(limits=HostLimits(pages_per_address=1))
     neighbours(frontier, "ab")
     host = frontier.hosts.get("b")
@@ -345,7 +325,7 @@ def test_nobody_waits_for_a_host_whose_budget_is_spent(process: FrontierProcess)
     assert frontier.offer(0) is None
 
 
-def test_a_host_that_moves_brings_its_pages_along(process: FrontierProcess) -> None:
+def test_a_host_that_moves_brings_its_pages_along(process):
     frontier = process.open(limits=HostLimits(pages_per_address=2))
     neighbours(frontier, "ab")
     frontier.push(link("http://c/1", 0.1), 0)
@@ -359,7 +339,7 @@ def test_a_host_that_moves_brings_its_pages_along(process: FrontierProcess) -> N
 # Best priorities, and a floor
 
 
-def test_no_host_below_the_floor_is_offered(frontier: DiskFrontier) -> None:
+def test_no_host_below_the_floor_is_offered(frontier):
     frontier.push(link("http://a/1", 0.6), 0)
     frontier.push(link("http://b/1", 0.4), 0)
     finish(frontier, take(frontier, floor=0.5), 0)
@@ -367,9 +347,7 @@ def test_no_host_below_the_floor_is_offered(frontier: DiskFrontier) -> None:
     assert take(frontier, floor=0.4).link.url == "http://b/1"
 
 
-def test_the_best_priorities_are_those_of_hosts_that_are_due_or_worth_waiting_for(
-    frontier: DiskFrontier,
-) -> None:
+def test_the_best_priorities_are_those_of_hosts_that_are_due_or_worth_waiting_for(frontier):
     for name, priority in (("soon", 0.9), ("late", 0.8), ("now", 0.7)):
         frontier.push(link(f"http://{name}/1", priority), 0)
         frontier.push(link(f"http://{name}/2", priority - 0.5), 0)
@@ -381,9 +359,7 @@ def test_the_best_priorities_are_those_of_hosts_that_are_due_or_worth_waiting_fo
     assert frontier.best_priorities(9, 9) == pytest.approx([0.7, 0.4, 0.3, 0.2])
 
 
-def test_a_link_in_flight_is_none_of_the_best_but_the_next_of_its_host_is_for_a_moment(
-    frontier: DiskFrontier,
-) -> None:
+def test_a_link_in_flight_is_none_of_the_best_but_the_next_of_its_host_is_for_a_moment(frontier):
     frontier.push(link("http://a/1", 0.9), 0)
     frontier.push(link("http://a/2", 0.8), 0)
     take(frontier, 0)
@@ -391,7 +367,7 @@ def test_a_link_in_flight_is_none_of_the_best_but_the_next_of_its_host_is_for_a_
     assert frontier.best_priorities(9, 3, patience_s=2) == []
 
 
-def test_hosts_that_fail_are_not_worth_waiting_for(frontier: DiskFrontier) -> None:
+def test_hosts_that_fail_are_not_worth_waiting_for(frontier):
     frontier.push(link("http://a/1", 0.9), 0)
     frontier.retry(take(frontier, 0), HostPace(1.0, failures=1), 0)
     assert frontier.best_priorities(9, 0, patience_s=2) == []

@@ -1,7 +1,5 @@
 """The state check finds all damage of what is in use, and writes nothing."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from collections.abc import Callable
@@ -101,9 +99,7 @@ def another_page(data: bytearray, page: int, rng: random.Random) -> None:
 
 
 @pytest.mark.parametrize("how", [noise, zeros, another_page])
-def test_a_page_that_is_overwritten_is_noticed_or_holds_no_row(
-    folder: Path, how: Callable[[bytearray, int, random.Random], None]
-) -> None:
+def test_a_page_that_is_overwritten_is_noticed_or_holds_no_row(folder, how):
     rng = random.Random(2)
     whole, rows = (folder / "data.mdb").read_bytes(), rows_by_lmdb(folder)
     noticed = 0
@@ -119,7 +115,7 @@ def test_a_page_that_is_overwritten_is_noticed_or_holds_no_row(
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_flipped_bits_are_noticed_or_change_nothing(folder: Path, seed: int) -> None:
+def test_flipped_bits_are_noticed_or_change_nothing(folder, seed):
     """Some bytes hold nothing: free space, the older head, what aligns rows."""
     rng = random.Random(seed)
     whole, rows = (folder / "data.mdb").read_bytes(), rows_by_lmdb(folder)
@@ -137,7 +133,7 @@ def test_flipped_bits_are_noticed_or_change_nothing(folder: Path, seed: int) -> 
 
 @pytest.mark.parametrize("at", range(0, 152, 15))
 @pytest.mark.parametrize("head", [0, 1])
-def test_a_damaged_head_is_noticed_or_changes_nothing(folder: Path, head: int, at: int) -> None:
+def test_a_damaged_head_is_noticed_or_changes_nothing(folder, head, at):
     rows = rows_by_lmdb(folder)
     data = bytearray((folder / "data.mdb").read_bytes())
     data[head * PAGE_BYTES + at] ^= 2
@@ -146,7 +142,7 @@ def test_a_damaged_head_is_noticed_or_changes_nothing(folder: Path, head: int, a
 
 
 @pytest.mark.parametrize("part", [0.0, 0.3, 0.9])
-def test_a_state_that_is_cut_short_is_noticed(folder: Path, part: float) -> None:
+def test_a_state_that_is_cut_short_is_noticed(folder, part):
     whole = (folder / "data.mdb").read_bytes()
     (folder / "data.mdb").write_bytes(whole[: int(len(whole) * part)])
     assert damage_in(folder)
@@ -160,7 +156,7 @@ def without_access_time(files: dict[str, Any]) -> dict[str, Any]:
     return {name: (data, stat.st_mtime_ns, stat.st_ino) for name, (data, stat) in files.items()}
 
 
-def test_a_sound_state_has_no_damage_and_stays_as_it_is(folder: Path) -> None:
+def test_a_sound_state_has_no_damage_and_stays_as_it_is(folder):
     before = without_access_time(files_in(folder))
     report = check_state(folder, _take_nothing)
     assert report.damaged == []
@@ -169,7 +165,7 @@ def test_a_sound_state_has_no_damage_and_stays_as_it_is(folder: Path) -> None:
     assert without_access_time(files_in(folder)) == before
 
 
-def test_each_sound_row_is_handed_on_without_its_checksum(folder: Path) -> None:
+def test_each_sound_row_is_handed_on_without_its_checksum(folder):
     taken = []
     check_state(folder, lambda table, key, value: taken.append((table, key, value)))
     store = StateStore.reopen(folder)
@@ -189,7 +185,7 @@ def killed(folder: Path) -> Path:
     return folder
 
 
-def test_rows_of_the_journal_are_handed_on_too(killed: Path) -> None:
+def test_rows_of_the_journal_are_handed_on_too(killed):
     taken = []
     report = check_state(killed, lambda table, key, value: taken.append((table, key, value)))
     assert report.damaged == []
@@ -197,7 +193,7 @@ def test_rows_of_the_journal_are_handed_on_too(killed: Path) -> None:
     assert ("pages", b"last", b"row") in taken
 
 
-def test_a_damaged_journal_is_noticed(killed: Path) -> None:
+def test_a_damaged_journal_is_noticed(killed):
     journal = killed / "journal"
     whole = journal.read_bytes()
     rng = random.Random(4)
@@ -242,18 +238,14 @@ def one_link_twice(store: StateStore) -> None:
         ),
     ],
 )
-def test_tables_that_do_not_agree_are_reported(
-    folder: Path, change: Callable[[StateStore], None], reason: str
-) -> None:
+def test_tables_that_do_not_agree_are_reported(folder, change, reason):
     store = StateStore.reopen(folder)
     change(store)
     store.close()
     assert f"{folder}: {reason}" in damage_in(folder)
 
 
-def test_a_state_of_another_format_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_state_of_another_format_is_refused(tmp_path, monkeypatch):
     with monkeypatch.context() as older:
         older.setattr(store_module, "FORMAT_VERSION", 9)
         StateStore.open(tmp_path / "state", {}).close()
@@ -261,7 +253,7 @@ def test_a_state_of_another_format_is_refused(
         damage_in(tmp_path / "state")
 
 
-def test_a_state_that_a_crawl_has_open_is_refused(folder: Path) -> None:
+def test_a_state_that_a_crawl_has_open_is_refused(folder):
     store = StateStore.reopen(folder)
     with pytest.raises(StateError, match="in use by another crawl"):
         damage_in(folder)
@@ -269,6 +261,6 @@ def test_a_state_that_a_crawl_has_open_is_refused(folder: Path) -> None:
     assert damage_in(folder) == []
 
 
-def test_a_folder_without_state_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_state_is_refused(tmp_path):
     with pytest.raises(StateError, match="there is no crawl's state"):
         damage_in(tmp_path)

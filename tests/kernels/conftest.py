@@ -1,7 +1,5 @@
 """Loads kernels from their sources, also where they are compiled."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Callable
 from pathlib import Path

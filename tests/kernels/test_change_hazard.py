@@ -1,7 +1,5 @@
 """Compiled and interpreted, pages have the same features and due times."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from types import ModuleType
@@ -11,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from focused.kernels import change_hazard
-from focused.kernels.change_hazard import DAY_S, Group, Page
+from focused.kernels.change_hazard import DAY_S
 
 NOW = 20_000 * DAY_S
 BINS = 24
@@ -44,14 +42,8 @@ models = st.tuples(*(st.floats(-1.0, 1.0),) * len(WEIGHTS))
 @settings(deadline=None)
 @given(pages, groups, groups, days, models, st.floats(1e-6, 99.0))
 def test_compiled_and_interpreted_find_the_same_due_time(
-    source: ModuleType,
-    page: Page,
-    directory: Group,
-    site: Group,
-    later: float,
-    weights: change_hazard.Weights,
-    price: float,
-) -> None:
+    source, page, directory, site, later, weights, price
+):
     def found(kernel: ModuleType) -> object:
         context = kernel.page_context(page, directory, site, 40.0, 9_000.0)
         features = kernel.page_features(context, NOW + later * DAY_S)
@@ -64,8 +56,8 @@ def test_compiled_and_interpreted_find_the_same_due_time(
 @settings(deadline=None)
 @given(st.lists(pages, max_size=9), groups, groups, st.floats(1e-6, 99.0))
 def test_compiled_and_interpreted_find_the_same_due_times_of_a_site(
-    source: ModuleType, of_site: list[Page], directory: Group, site: Group, price: float
-) -> None:
+    source, of_site, directory, site, price
+):
     directories = {0: directory, 1: site}
     prices = [price] * len(of_site)
     given = of_site, directories, site, 40.0, 9_000.0, NOW, WEIGHTS, 0.8, prices, 9.0
@@ -81,8 +73,8 @@ def test_compiled_and_interpreted_find_the_same_due_times_of_a_site(
 @settings(deadline=None)
 @given(pages, groups, days, st.booleans(), st.none() | times)
 def test_compiled_and_interpreted_a_visit_has_the_same_effect(
-    source: ModuleType, page: Page, group: Group, later: float, changed: bool, at: float | None
-) -> None:
+    source, page, group, later, changed, at
+):
     changed_at = at if changed else None
 
     def found(kernel: ModuleType) -> object:
@@ -92,7 +84,7 @@ def test_compiled_and_interpreted_a_visit_has_the_same_effect(
     assert found(change_hazard) == found(source)
 
 
-def test_a_group_counts_what_came_after_a_time(source: ModuleType) -> None:
+def test_a_group_counts_what_came_after_a_time(source):
     changes, covered = (1.0, 2.0, *(0.0,) * 22), (4.0, 4.0, *(0.0,) * 22)
     end = NOW + 2 * DAY_S  # in the middle of the newest bin, which is four days wide
     group = (end, 3.0, 8.0, 3.0, 8.0, 4.0, changes, covered)
@@ -101,7 +93,7 @@ def test_a_group_counts_what_came_after_a_time(source: ModuleType) -> None:
     assert source.activity_since(group, NOW - 900 * DAY_S) == (3.0, 8.0)
 
 
-def test_the_value_reaches_the_price_at_the_crossing(source: ModuleType) -> None:
+def test_the_value_reaches_the_price_at_the_crossing(source):
     at = source.crossing(0.0, -2.0, 0.9, 0.5, 9.0, 0.0)
     hazard = source.exp(-2.0 + 0.9 * at)
     value = source.expm1(-hazard) ** 2 * source.exp(at) / hazard

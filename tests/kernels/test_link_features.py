@@ -1,7 +1,5 @@
 """Compiled and interpreted, links have the same features and scores."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from types import ModuleType

@@ -1,7 +1,5 @@
 """Compiled and interpreted, markup has the same numbers, and the same tags are removed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import ModuleType
 

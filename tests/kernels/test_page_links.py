@@ -1,7 +1,5 @@
 """Compiled and interpreted, a tree has the same text, headings and links."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import starmap
 from types import ModuleType
@@ -37,7 +35,6 @@ TAGS = st.builds(
     st.sampled_from((*KIND_NAMES, "span", "html", "/ul", "/nav", "/a", "/h2", "/span", "/script")),
     ATTRIBUTES,
 )
-TEXT_ID = LexborHTMLParser("text").css_first("body").first_child.tag_id
 PAGES = st.lists(st.text("ab é\u3000中\n", max_size=9) | TAGS, max_size=60).map("".join)
 
 
@@ -67,7 +64,7 @@ def test_compiled_and_interpreted_read_alike(source, html, max_links):
     assert read(page_links, html, max_links) == read(source, html, max_links)
 
 
-def test_a_link_has_the_words_around_it_and_its_path(source: ModuleType) -> None:
+def test_a_link_has_the_words_around_it_and_its_path(source):
     html = (
         "<h2>Head</h2><ul class=nav><li>many words that stand before it, <a href=/x>to x</a> after"
     )
@@ -79,10 +76,6 @@ def test_a_link_has_the_words_around_it_and_its_path(source: ModuleType) -> None
         0,
     )
     url, anchor, context, path, *_, navigation = links[0]
-    assert (url, anchor, context) == (
-        "/x",
-        "to x",
-        "many words that stand before it, after Head",
-    )
+    assert (url, anchor, context) == ("/x", "to x", "many words that stand before it, after Head")
     assert (path, navigation) == ("body/ul.nav/li/a", True)
     assert found == read(page_links, html, 5)

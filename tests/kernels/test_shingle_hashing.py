@@ -1,7 +1,5 @@
 """Compiled and interpreted, shingles have the same hashes."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from types import ModuleType
@@ -33,7 +31,7 @@ def test_compiled_and_interpreted_hash_alike(source, text, table):
     assert shingle_hashing.hash_shingles(*given) == source.hash_shingles(*given)
 
 
-def test_a_letter_continues_a_word_and_other_words_have_one_character(source: ModuleType) -> None:
+def test_a_letter_continues_a_word_and_other_words_have_one_character(source):
     space, letter, sign, beyond = 0, 1, 2, 3
     table = numbers([0, 7, -8])
     apart = [letter, sign, letter, space, letter, beyond]
@@ -42,7 +40,7 @@ def test_a_letter_continues_a_word_and_other_words_have_one_character(source: Mo
     assert source.hash_shingles(numbers(together), table) == b""
 
 
-def test_a_long_word_takes_linear_time(source: ModuleType) -> None:
+def test_a_long_word_takes_linear_time(source):
     # Numbers that are not cut to 64 bits would grow with each letter.
     table, rest = numbers([0, 7]), [0, 1] * 4
     long, shorter = (source.hash_shingles(numbers([1] * n + rest), table) for n in (200_000, 9))

@@ -1,7 +1,5 @@
 """Compiled and interpreted, sorted hashes are compared alike."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from types import ModuleType
@@ -31,5 +29,5 @@ def numbers(values: set[int]) -> bytes:
 
 @settings(deadline=None)
 @given(one=hashes, other=hashes)
-def test_a_difference_has_those_that_are_in_the_first_alone(kernel, one, other) -> None:
+def test_a_difference_has_those_that_are_in_the_first_alone(kernel, one, other):
     assert kernel.hashes_without(numbers(one), numbers(other)) == numbers(one - other)

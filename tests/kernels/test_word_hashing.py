@@ -1,7 +1,5 @@
 """Compiled and interpreted, words have the same hashes."""
 
-from __future__ import annotations
-
 import random
 import struct
 from collections.abc import Callable
@@ -37,7 +35,7 @@ def test_compiled_and_interpreted_hash_alike(source, texts, seed, most):
     assert word_hashing.hash_words(*given) == source.hash_words(*given)
 
 
-def test_a_word_is_a_run_of_two_bytes_or_more_and_of_few_characters(source: ModuleType) -> None:
+def test_a_word_is_a_run_of_two_bytes_or_more_and_of_few_characters(source):
     values = struct.pack("<256q", *(0 if code in b" \xff" else code for code in range(256)))
     raw = "ab c  éé ééé abcd".encode() + b"\xff" + b"\xff" + b"x yz\xff"
     hashes, places, counts = source.hash_words(raw, values, 2)

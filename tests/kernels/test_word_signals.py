@@ -1,7 +1,5 @@
 """Compiled and interpreted, texts have the same signals."""
 
-from __future__ import annotations
-
 import math
 import struct
 from collections.abc import Callable
@@ -47,7 +45,7 @@ def doubles(numbers: list[float]) -> bytes:
     return struct.pack(f"<{len(numbers)}d", *numbers)
 
 
-def test_repetition_is_counted(source: ModuleType) -> None:
+def test_repetition_is_counted(source):
     found = source.repetition_signals(packed([1, 2, 3, 4, 1, 2, 3, 4, 5, 6]))
     distinct, once, top, top_five, pairs, fours, halves, near, gap = found
     assert (distinct, once, top, top_five) == (0.6, 0.2, 0.2, 0.9)
@@ -58,7 +56,7 @@ def test_repetition_is_counted(source: ModuleType) -> None:
     assert (near, gap) == (1.0, pytest.approx(math.log(4 * 3 / 10)))
 
 
-def test_popular_words_are_counted(source: ModuleType) -> None:
+def test_popular_words_are_counted(source):
     scores = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]
     places = struct.pack("<4i", 0, 1, -1, 0)
     found = source.popular_signals(places, doubles([0.5, 0.5]), doubles(scores))
@@ -69,5 +67,5 @@ def test_popular_words_are_counted(source: ModuleType) -> None:
     assert shift == pytest.approx(math.sqrt(0.5) - 0.5)
 
 
-def test_a_text_without_repeats_has_gaps_of_random_order(source: ModuleType) -> None:
+def test_a_text_without_repeats_has_gaps_of_random_order(source):
     assert source.repetition_signals(packed([1, 2, 3, 4]))[-2:] == (0.0, -0.5)

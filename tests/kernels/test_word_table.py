@@ -1,7 +1,5 @@
 """Compiled and interpreted, words have the same places."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from types import ModuleType

@@ -1,7 +1,5 @@
 """Compiled and interpreted, texts have the same vectors and scores."""
 
-from __future__ import annotations
-
 import math
 import struct
 from collections.abc import Callable
@@ -78,7 +76,7 @@ def test_a_vector_has_each_known_word_once_and_the_length_1(text, head, idf):
         assert math.hypot(*struct.unpack(f"<{len(words)}d", values)) == pytest.approx(1.0)
 
 
-def test_the_score_of_a_text_is_that_of_its_known_words(source: ModuleType) -> None:
+def test_the_score_of_a_text_is_that_of_its_known_words(source):
     scores, squares = floats([2.0, 1.0, 3.0]), floats([1.0, 4.0, 0.25])
     found = source.lead_score(packed([-1, 0, 2, 2]), scores, squares, 0.5)
     one, two = math.log(2), math.log(3)

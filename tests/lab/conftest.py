@@ -1,7 +1,5 @@
 """A web of two sides and its topic; reports without pictures."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,9 +1,6 @@
 """Specification of change histories: reading, writing, and what is made consistent."""
 
-from __future__ import annotations
-
 import gzip
-from pathlib import Path
 
 import pytest
 
@@ -29,19 +26,19 @@ BREAD = PageChanges(
 
 
 @pytest.mark.parametrize("name", ["bakery.tsv", "bakery.tsv.gz"])
-def test_a_written_history_is_read_back(tmp_path: Path, name: str) -> None:
+def test_a_written_history_is_read_back(tmp_path, name):
     history = SiteChanges("bakery", (BREAD, PageChanges("a \x85b", (Change(CREATED, 1.0),))))
     write_change_history(tmp_path / name, history)
     assert read_change_history(tmp_path / name) == history
 
 
-def test_equal_histories_are_equal_files(tmp_path: Path) -> None:
+def test_equal_histories_are_equal_files(tmp_path):
     for name in ("one.tsv.gz", "two.tsv.gz"):
         write_change_history(tmp_path / name, SiteChanges("any", (BREAD,)))
     assert (tmp_path / "one.tsv.gz").read_bytes() == (tmp_path / "two.tsv.gz").read_bytes()
 
 
-def test_events_of_a_page_are_sorted_by_time(tmp_path: Path) -> None:
+def test_events_of_a_page_are_sorted_by_time(tmp_path):
     path = tmp_path / "bakery.tsv"
     path.write_text("b\tchanged\t20\t1\t1\na\tcreated\t5\t1\t0\nb\tcreated\t10\t9\t0\n")
     history = read_change_history(path)
@@ -60,14 +57,12 @@ def test_events_of_a_page_are_sorted_by_time(tmp_path: Path) -> None:
         ((DELETED, CREATED), (DELETED, CREATED)),
     ],
 )
-def test_contradicting_events_become_consistent(
-    kinds: tuple[ChangeKind, ...], consistent: tuple[ChangeKind, ...]
-) -> None:
+def test_contradicting_events_become_consistent(kinds, consistent):
     changes = [Change(kind, float(at)) for at, kind in enumerate(kinds)]
     assert tuple(each.kind for each in page_changes("page", changes).changes) == consistent
 
 
-def test_a_page_exists_from_its_creation_to_its_deletion() -> None:
+def test_a_page_exists_from_its_creation_to_its_deletion():
     assert [exists_at(BREAD, time) for time in (9.9, 10.0, 29.9, 30.0)] == [
         False,
         True,
@@ -78,7 +73,7 @@ def test_a_page_exists_from_its_creation_to_its_deletion() -> None:
     assert last_change_at(BREAD, 25.0) == Change(CHANGED, 20.5, 3, 2)
 
 
-def test_a_page_whose_first_event_is_a_change_existed_before() -> None:
+def test_a_page_whose_first_event_is_a_change_existed_before():
     assert exists_at(PageChanges("old", (Change(CHANGED, 10.0),)), 0.0)
 
 
@@ -92,14 +87,14 @@ def test_a_page_whose_first_event_is_a_change_existed_before() -> None:
         ("a\tcreated\t5\t-1\t0", "line 2.*negative"),
     ],
 )
-def test_a_wrong_line_is_named(tmp_path: Path, line: str, message: str) -> None:
+def test_a_wrong_line_is_named(tmp_path, line, message):
     path = tmp_path / "bakery.tsv"
     path.write_text(f"a\tcreated\t1\t1\t0\n{line}\n")
     with pytest.raises(ConfigurationError, match=message):
         read_change_history(path)
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
     cut = tmp_path / "cut.tsv.gz"
     cut.write_bytes(gzip.compress(b"a\tcreated\t5\t1\t0\n" * 99)[:-9])
     latin = tmp_path / "latin.tsv"

@@ -1,7 +1,5 @@
 """``focused compare``: its output, resuming, and its messages for invalid input."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -19,12 +17,7 @@ from focused.link_scoring.protocols import PageContext
 from focused.orderings import PolicyInputs, ordering_names
 from focused.web.page import Classification, Link, Page
 from focused_lab.comparison_files import RUN_LOG_FILE, RunLog
-from tests.lab.two_sides import (
-    build_web,
-    compare,
-    steady,
-    write_compared,
-)
+from tests.lab.two_sides import build_web, compare, write_compared
 from tests.support.command import focused
 from tests.support.crawling import ROOT
 from tests.support.forked import HANGS_AFTER_S
@@ -85,7 +78,7 @@ def sides(drawn_sides: Path, undrawn: None) -> Path:
     return drawn_sides
 
 
-def test_it_trains_compares_and_writes(untrained: Path) -> None:
+def test_it_trains_compares_and_writes(untrained):
     sides = untrained
     wanted = sides / "new" / "out.json"
     done = compare(
@@ -107,7 +100,7 @@ def test_it_trains_compares_and_writes(untrained: Path) -> None:
     assert "Harvest by topic" in done.output
 
 
-def test_a_prior_fitted_on_the_ground_truth_causes_a_warning(sides: Path) -> None:
+def test_a_prior_fitted_on_the_ground_truth_causes_a_warning(sides):
     details = json.loads((sides / "web" / "web.json").read_text())
     assert "fitted" not in compare(sides, "--policies", "focused", "--budget", "5").stderr
     (sides / "web" / "web.json").write_text(json.dumps(details | {"builder": "focused foldoc 1"}))
@@ -115,7 +108,7 @@ def test_a_prior_fitted_on_the_ground_truth_causes_a_warning(sides: Path) -> Non
     warns(done, "whales", "'all-webs' was fitted on", "without-foldoc")
 
 
-def test_the_same_command_again_makes_no_run_again(sides: Path) -> None:
+def test_the_same_command_again_makes_no_run_again(sides):
     options = ("--policies", "bfs,dfs", "--budget", "5")
     compare(sides, *options)
     first, lines = document(sides), journal_lines(sides)
@@ -125,7 +118,7 @@ def test_the_same_command_again_makes_no_run_again(sides: Path) -> None:
     assert document(sides)["runs"] == first["runs"]
 
 
-def test_more_policies_run_only_what_is_new(sides: Path) -> None:
+def test_more_policies_run_only_what_is_new(sides):
     compare(sides, "--policies", "bfs", "--budget", "5")
     done = compare(sides, "--policies", "dfs,bfs", "--budget", "5", "--repeat", "2")
     warns(done, "1 of 4 runs were done before")
@@ -133,7 +126,7 @@ def test_more_policies_run_only_what_is_new(sides: Path) -> None:
 
 
 @pytest.mark.parametrize("changed", ["topic", "labels", "budget", "samples", "prior"])
-def test_runs_of_other_settings_are_kept_but_not_used(sides: Path, changed: str) -> None:
+def test_runs_of_other_settings_are_kept_but_not_used(sides, changed):
     prior = sides / "own.json"
     if changed == "prior":
         prior.write_bytes(list_shipped_priors()["all-webs"].read_bytes())
@@ -160,17 +153,7 @@ def test_runs_of_other_settings_are_kept_but_not_used(sides: Path, changed: str)
     assert len(document(sides)["runs"]) == 1
 
 
-def test_a_truncated_run_is_repeated_with_the_same_result(sides: Path) -> None:
-    options = ("--policies", "bfs,dfs", "--budget", "5")
-    compare(sides, *options)
-    before = [steady(run) for run in document(sides)["runs"]]
-    journal = sides / "comparison" / RUN_LOG_FILE
-    journal.write_bytes(journal.read_bytes()[:-30])
-    warns(compare(sides, *options), "1 of 2 runs were done before")
-    assert [steady(run) for run in document(sides)["runs"]] == before
-
-
-def test_fresh_sets_the_earlier_runs_aside(sides: Path) -> None:
+def test_fresh_sets_the_earlier_runs_aside(sides):
     options = ("--policies", "bfs", "--budget", "5")
     compare(sides, *options)
     done = compare(sides, *options, "--fresh")
@@ -179,19 +162,19 @@ def test_fresh_sets_the_earlier_runs_aside(sides: Path) -> None:
     assert len(journal_lines(sides)) == 1
 
 
-def test_a_comparison_that_runs_is_not_set_aside(sides: Path) -> None:
+def test_a_comparison_that_runs_is_not_set_aside(sides):
     with RunLog(sides / "comparison"):
         fails_with(compare(sides, "--fresh", status=2), "in use by another comparison")
 
 
-def test_an_unwritable_output_is_an_error_before_the_first_run(sides: Path) -> None:
+def test_an_unwritable_output_is_an_error_before_the_first_run(sides):
     fails_with(
         compare(sides, "--json", sides / "whales.toml" / "x.json", status=2), "cannot be written"
     )
     assert not (sides / "comparison").exists()
 
 
-def test_the_runs_of_a_document_are_shown_again(drawn_sides: Path) -> None:
+def test_the_runs_of_a_document_are_shown_again(drawn_sides):
     sides = drawn_sides
     compare(sides, "--policies", "bfs,dfs", "--budget", "5")
     again = sides / "again"
@@ -205,12 +188,12 @@ def test_the_runs_of_a_document_are_shown_again(drawn_sides: Path) -> None:
 
 @pytest.mark.parametrize("option", ["--latency-s", "--delay-s"])
 @pytest.mark.parametrize("seconds", ["nan", "inf"])
-def test_seconds_that_never_pass_are_refused(sides: Path, option: str, seconds: str) -> None:
+def test_seconds_that_never_pass_are_refused(sides, option, seconds):
     done = compare(sides, "--live", option, seconds, status=2)
     assert f"'{option}': {seconds} is not a finite number" in done.stderr
 
 
-def test_a_document_of_somebody_else_cannot_steer_the_terminal(sides: Path) -> None:
+def test_a_document_of_somebody_else_cannot_steer_the_terminal(sides):
     compare(sides, "--policies", "bfs,dfs", "--budget", "5")
     foreign = json.dumps(document(sides)).replace('"dfs"', '"focused\\u001b[31m"')
     (sides / "foreign.json").write_text(foreign)
@@ -218,7 +201,7 @@ def test_a_document_of_somebody_else_cannot_steer_the_terminal(sides: Path) -> N
     assert r"focused\x1b[31m" in done.stdout and "\x1b" not in done.stdout
 
 
-def test_starts_that_cannot_reach_the_topic_are_shown_apart(sides: Path) -> None:
+def test_starts_that_cannot_reach_the_topic_are_shown_apart(sides):
     starts = ("--seeds", "topic", "--seeds", "off-topic:2")
     done = compare(sides, "--policies", "bfs,oracle", "--budget", "5", *starts)
     assert "Starts from which the topic cannot be reached: 1 of 2" in done.stdout
@@ -227,7 +210,7 @@ def test_starts_that_cannot_reach_the_topic_are_shown_apart(sides: Path) -> None
     assert all(row["runs"] == 1 for row in document(sides)["summary"])
 
 
-def test_a_missing_web_or_topic_is_an_error_with_advice(tmp_path: Path) -> None:
+def test_a_missing_web_or_topic_is_an_error_with_advice(tmp_path):
     fails_with(focused("compare", "--out", tmp_path, status=2), "--web", "--topic")
 
 
@@ -284,7 +267,7 @@ def stopped_after_three_runs(
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(sides: Path, jobs: str) -> None:
+def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(sides, jobs):
     done = stopped_after_three_runs(sides, signal.SIGINT, jobs)
     assert done.returncode == 130, done.stderr
     assert "Traceback" not in done.stderr
@@ -296,14 +279,14 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(sides: Path, job
     assert len(journal_lines(sides)) == 24
 
 
-def test_workers_end_with_a_command_that_is_killed(sides: Path) -> None:
+def test_workers_end_with_a_command_that_is_killed(sides):
     done = stopped_after_three_runs(sides, signal.SIGKILL, "2")
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert not list(sides.glob("focused-simulation-*"))
     warns(compare(sides, *LONG), "3 of 24 runs were done before")
 
 
-def test_several_webs_and_topics_are_compared_together(sides: Path) -> None:
+def test_several_webs_and_topics_are_compared_together(sides):
     build_web(sides / "other", each=30)
     trade = (sides / "whales.toml").read_text().replace("whales", "trade")
     (sides / "trade.toml").write_text(trade.replace("Top/Whales", "Top/Trade"))
@@ -320,7 +303,7 @@ def test_several_webs_and_topics_are_compared_together(sides: Path) -> None:
     ]
 
 
-def test_a_warc_file_is_imported_once_and_evaluated_by_custom_labels(sides: Path) -> None:
+def test_a_warc_file_is_imported_once_and_evaluated_by_custom_labels(sides):
     warc, labels = sides / "web" / "pages.warc.gz", sides / "web" / "labels.tsv"
     options = ("--labels", labels, "--policies", "bfs", "--budget", "5")
     first = compare(sides, *options, web=warc)
@@ -331,7 +314,7 @@ def test_a_warc_file_is_imported_once_and_evaluated_by_custom_labels(sides: Path
     assert document(sides)["runs"][0]["relevant"] == 30
 
 
-def test_several_warc_files_are_one_web(sides: Path) -> None:
+def test_several_warc_files_are_one_web(sides):
     warc, labels = sides / "web" / "pages.warc.gz", sides / "web" / "labels.tsv"
     (sides / "a.warc.gz").write_bytes(warc.read_bytes())
     (sides / "b.warc.gz").write_bytes(warc.read_bytes())
@@ -360,13 +343,11 @@ def test_several_warc_files_are_one_web(sides: Path) -> None:
         (["--topic", "{folder}/none.toml"], "there is no such topic file"),
     ],
 )
-def test_invalid_arguments_are_reported_in_a_line(
-    sides: Path, options: list[str], message: str
-) -> None:
+def test_invalid_arguments_are_reported_in_a_line(sides, options, message):
     fails_with(compare(sides, *[each.format(folder=sides) for each in options], status=2), message)
 
 
-def test_labels_of_unknown_urls_are_counted_and_the_rest_is_used(sides: Path) -> None:
+def test_labels_of_unknown_urls_are_counted_and_the_rest_is_used(sides):
     labels = sides / "labels.tsv"
     more = "http://nowhere.test/1\tTop/Whales\nhttp://nowhere.test/2\tTop/Whales\n"
     labels.write_text((sides / "web" / "labels.tsv").read_text() + more)
@@ -375,7 +356,7 @@ def test_labels_of_unknown_urls_are_counted_and_the_rest_is_used(sides: Path) ->
     assert document(sides)["runs"][0]["relevant"] == 30
 
 
-def test_a_topic_without_pages_is_skipped_with_its_reason_and_others_run(sides: Path) -> None:
+def test_a_topic_without_pages_is_skipped_with_its_reason_and_others_run(sides):
     stars = (sides / "whales.toml").read_text().replace("whales", "stars")
     (sides / "stars.toml").write_text(stars.replace("Top/Whales", "Top/Stars"))
     options = ("--topic", sides / "stars.toml", "--policies", "bfs", "--budget", "5")
@@ -386,12 +367,12 @@ def test_a_topic_without_pages_is_skipped_with_its_reason_and_others_run(sides: 
     assert [run["topic"] for run in document(sides)["runs"]] == ["whales"]
 
 
-def test_a_web_without_labels_is_reported(sides: Path) -> None:
+def test_a_web_without_labels_is_reported(sides):
     (sides / "web" / "labels.tsv").unlink()
     fails_with(compare(sides, status=2), "nothing to run", "no labels", "--labels")
 
 
-def test_damaged_records_cause_a_warning_and_the_rest_is_crawled(sides: Path) -> None:
+def test_damaged_records_cause_a_warning_and_the_rest_is_crawled(sides):
     warc = sides / "web" / "pages.warc.gz"
     whole = warc.read_bytes()
     middle = len(whole) // 2
@@ -401,7 +382,7 @@ def test_damaged_records_cause_a_warning_and_the_rest_is_crawled(sides: Path) ->
     assert document(sides)["runs"][0]["fetched"] == 5
 
 
-def test_damaged_records_of_a_warc_file_are_reported_at_import(sides: Path) -> None:
+def test_damaged_records_of_a_warc_file_are_reported_at_import(sides):
     broken = sides / "broken.warc.gz"
     broken.write_bytes((sides / "web" / "pages.warc.gz").read_bytes()[:-100])
     labels = sides / "web" / "labels.tsv"
@@ -409,7 +390,7 @@ def test_damaged_records_of_a_warc_file_are_reported_at_import(sides: Path) -> N
     warns(done, "81 responses", "1 damaged")
 
 
-def test_the_policy_in_the_docs_orders_links_as_it_says() -> None:
+def test_the_policy_in_the_docs_orders_links_as_it_says():
     text = (ROOT / "docs" / "how-to" / "compare.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {}
     exec(text.partition("```python\n")[2].partition("```")[0], names)
@@ -421,7 +402,7 @@ def test_the_policy_in_the_docs_orders_links_as_it_says() -> None:
     assert scores[1] > scores[0]
 
 
-def test_the_docs_name_every_policy() -> None:
+def test_the_docs_name_every_policy():
     text = (ROOT / "docs" / "how-to" / "compare.md").read_text(encoding="utf-8")
     for name in ordering_names():
         assert f"`{name}`" in text, name

@@ -1,7 +1,5 @@
 """Ground truth: which pages are on topic by labels, and which never count."""
 
-from __future__ import annotations
-
 import functools
 import random
 from collections.abc import Callable, Iterator
@@ -31,9 +29,7 @@ def ground_truth(tmp_path: Path) -> Iterator[MakeGroundTruth]:
         yield swap
 
 
-def test_seeds_are_sampled_on_or_off_topic_and_never_from_training_pages(
-    ground_truth: MakeGroundTruth,
-) -> None:
+def test_seeds_are_sampled_on_or_off_topic_and_never_from_training_pages(ground_truth):
     samples = [f"http://whales.test/whales-{n}" for n in range(38)]
     truth = ground_truth(*samples)
     drawn = truth.sample_seeds(True, 2, random.Random(0))
@@ -43,23 +39,21 @@ def test_seeds_are_sampled_on_or_off_topic_and_never_from_training_pages(
         truth.sample_seeds(True, 3, random.Random(0))
 
 
-def test_a_sample_that_redirects_makes_its_target_a_training_page(
-    ground_truth: MakeGroundTruth,
-) -> None:
+def test_a_sample_that_redirects_makes_its_target_a_training_page(ground_truth):
     truth = ground_truth("http://start.test/moved")
     assert "http://whales.test/whales-9" in truth.training_urls
     assert "https://whales.test/whales-9" in truth.training_urls
     assert not truth.is_relevant("http://whales.test/whales-9")
 
 
-def test_an_oracle_sees_through_redirects(ground_truth: MakeGroundTruth) -> None:
+def test_an_oracle_sees_through_redirects(ground_truth):
     truth = ground_truth()
     assert truth.is_relevant("http://start.test/moved")
     assert not truth.is_relevant("http://start.test/")
     assert not truth.is_relevant("http://nowhere.test/")
 
 
-def test_the_same_content_counts_once_under_whatever_address(ground_truth: MakeGroundTruth) -> None:
+def test_the_same_content_counts_once_under_whatever_address(ground_truth):
     truth = ground_truth()
     url = "http://whales.test/whales-3"
     other = "https://whales.test/whales-3"
@@ -94,7 +88,7 @@ def copied(tmp_path: Path) -> Iterator[MakeGroundTruth]:
         yield swap
 
 
-def test_a_copy_of_a_training_page_counts_as_little_as_the_page(copied: MakeGroundTruth) -> None:
+def test_a_copy_of_a_training_page_counts_as_little_as_the_page(copied):
     truth = copied("http://a.test/one")
     assert "http://a.test/one-again" in truth.training_urls
     assert not truth.is_relevant("http://a.test/one-again")
@@ -102,36 +96,34 @@ def test_a_copy_of_a_training_page_counts_as_little_as_the_page(copied: MakeGrou
     assert truth.countable_pages == 3
 
 
-def test_what_can_be_found_is_contents_not_addresses(copied: MakeGroundTruth) -> None:
+def test_what_can_be_found_is_contents_not_addresses(copied):
     assert (len(copied().relevant), copied().relevant_count) == (4, 2)
     assert copied("http://a.test/one").relevant_count == 1
 
 
-def test_reachable_are_contents_without_training_pages(copied: MakeGroundTruth) -> None:
+def test_reachable_are_contents_without_training_pages(copied):
     pages = [f"http://a.test/{name}" for name in ("one", "one-again", "two", "bank")]
     assert copied().count_reachable(pages) == 2
     assert copied("http://a.test/one").count_reachable(pages) == 1
 
 
-def test_a_sample_that_is_no_page_has_no_copies(copied: MakeGroundTruth) -> None:
+def test_a_sample_that_is_no_page_has_no_copies(copied):
     assert copied("http://a.test/robots.txt", "http://b.test/").countable_pages == 5
 
 
-def test_a_topic_without_a_page_in_the_web_is_refused(ground_truth: MakeGroundTruth) -> None:
+def test_a_topic_without_a_page_in_the_web_is_refused(ground_truth):
     with pytest.raises(ConfigurationError, match=r"Top/Stars.*nothing can be found there"):
         ground_truth(good="Top/Stars")
 
 
-def test_of_a_training_page_its_copies_and_unlabelled_pages_there_is_no_verdict(
-    copied: MakeGroundTruth,
-) -> None:
+def test_of_a_training_page_its_copies_and_unlabelled_pages_there_is_no_verdict(copied):
     truth = copied("http://a.test/one")
     for url in ("one", "one-again", "bank", "nowhere"):
         assert truth.known_relevance(f"http://a.test/{url}") is None
     assert truth.known_relevance("http://a.test/two") is True
 
 
-def test_a_verdict_is_of_the_page_that_a_redirect_leads_to(ground_truth: MakeGroundTruth) -> None:
+def test_a_verdict_is_of_the_page_that_a_redirect_leads_to(ground_truth):
     truth = ground_truth()
     assert truth.known_relevance("http://start.test/moved") is True
     assert truth.known_relevance("http://trade.test/trade-1") is False

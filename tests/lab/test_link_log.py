@@ -1,7 +1,5 @@
 """The log that the link prior is fitted on: its links, features and outcomes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
@@ -75,9 +73,7 @@ def noting() -> type[Noting]:
     return OwnNoting
 
 
-def test_a_link_is_logged_with_its_features_at_the_time_of_the_fetch(
-    web: Path, ours: PreparedTopic, noting: type[Noting]
-) -> None:
+def test_a_link_is_logged_with_its_features_at_the_time_of_the_fetch(web, ours, noting):
     ours = replace(ours, apprentice=noting(ours.classifier, load_link_prior()))
     ((run,),) = logs_of(planned(web, ours, "focused", budget="50"), web, ours)
     labelled = [url for url in noting.taught if url != "http://start.test/"]
@@ -114,9 +110,7 @@ def web_with_copies(folder: Path, each: int = 12) -> Path:
     return folder
 
 
-def test_seeds_training_pages_copies_and_pages_without_a_label_are_not_logged(
-    tmp_path: Path,
-) -> None:
+def test_seeds_training_pages_copies_and_pages_without_a_label_are_not_logged(tmp_path):
     web = web_with_copies(tmp_path / "web")
     # One of a pair; the other is a training page as well.
     ours = apprenticed(tmp_path, ["http://whales.test/page-5"])
@@ -129,8 +123,8 @@ def test_seeds_training_pages_copies_and_pages_without_a_label_are_not_logged(
 
 
 def test_labels_change_what_is_written_of_links_and_not_which_are_followed(
-    web: Path, ours: PreparedTopic, tmp_path: Path, noting: type[Noting]
-) -> None:
+    web, ours, tmp_path, noting
+):
     ours = replace(ours, apprentice=noting(ours.classifier, load_link_prior()))
     plan = planned(web, ours, "focused", budget="40")
     swapped = tmp_path / "swapped.tsv"
@@ -156,7 +150,7 @@ def test_labels_change_what_is_written_of_links_and_not_which_are_followed(
     assert np.array_equal(logs[0].on_topic, ~logs[1].on_topic)
 
 
-def test_what_one_run_taught_the_next_does_not_know(web: Path, tmp_path: Path) -> None:
+def test_what_one_run_taught_the_next_does_not_know(web, tmp_path):
     ours = apprenticed(tmp_path)
     trial = planned(web, ours, "focused", budget="30").trials[0]
     webs = {"two-sides": ExperimentWeb("two-sides", web)}
@@ -177,7 +171,7 @@ def both_topics(folder: Path, web: Path) -> tuple[ExperimentPlan, PreparedTopic,
     return plan, whales, trade
 
 
-def test_several_processes_log_what_one_logs(web: Path, tmp_path: Path) -> None:
+def test_several_processes_log_what_one_logs(web, tmp_path):
     plan, *ours = both_topics(tmp_path, web)
     alone, together = (logs_of(plan, web, *ours, jobs=jobs) for jobs in (1, 2))
     assert [[run.topic for run in topic] for topic in alone] == [["whales"] * 2, ["trade"] * 2]
@@ -186,7 +180,7 @@ def test_several_processes_log_what_one_logs(web: Path, tmp_path: Path) -> None:
         assert_same(one, other)
 
 
-def test_repeats_draw_other_links(web: Path, tmp_path: Path) -> None:
+def test_repeats_draw_other_links(web, tmp_path):
     ours = apprenticed(tmp_path)
     trial = planned(web, ours, "focused", budget="30").trials[0]
     trials: list[Trial] = [trial, replace(trial, repeat=1)]
@@ -194,7 +188,7 @@ def test_repeats_draw_other_links(web: Path, tmp_path: Path) -> None:
     assert not np.array_equal(one.rows, other.rows)
 
 
-def test_a_run_that_meets_no_link_is_an_empty_log(web: Path, tmp_path: Path) -> None:
+def test_a_run_that_meets_no_link_is_an_empty_log(web, tmp_path):
     ours = apprenticed(tmp_path)
     trial = planned(web, ours, "focused", budget="1").trials[0]
     ((run,),) = logs_of(ExperimentPlan(ExperimentSettings(), [trial]), web, ours)
@@ -202,7 +196,7 @@ def test_a_run_that_meets_no_link_is_an_empty_log(web: Path, tmp_path: Path) -> 
     assert run.on_topic.shape == (0,)
 
 
-def test_a_scorer_that_has_no_evidence_is_refused(web: Path, ours: PreparedTopic) -> None:
+def test_a_scorer_that_has_no_evidence_is_refused(web, ours):
     assert isinstance(ours.classifier, WhaleClassifier)
     with pytest.raises(TypeError, match="whales: its link scorer does not learn"):
         logs_of(planned(web, ours, "focused", budget="5"), web, ours)

@@ -1,7 +1,5 @@
 """The quality of a link prior's ranking, and its card."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

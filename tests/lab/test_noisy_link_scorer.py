@@ -1,7 +1,5 @@
 """Noisy order: links are sampled by their odds, each with fixed noise."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

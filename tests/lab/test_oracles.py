@@ -3,8 +3,6 @@
 Pages with a whale in their name are on topic.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -100,23 +98,23 @@ def run_trial(tmp_path: Path) -> Iterator[Any]:
         yield make
 
 
-def test_the_greedy_oracle_takes_an_on_topic_link_whenever_it_holds_one(run_trial: Any) -> None:
+def test_the_greedy_oracle_takes_an_on_topic_link_whenever_it_holds_one(run_trial):
     web = {"start": ["dull", "whale-1"], "whale-1": ["whale-2"], "dull": [], "whale-2": []}
     assert run_trial(web).asked("oracle", "start") == ["start", "whale-1", "whale-2", "dull"]
 
 
-def test_the_greedy_oracle_is_blind_to_what_lies_behind(run_trial: Any) -> None:
+def test_the_greedy_oracle_is_blind_to_what_lies_behind(run_trial):
     asked = run_trial(TUNNEL).asked("oracle", "start")
     assert asked.index("whale-1") > asked.index("dull-5")
 
 
-def test_the_path_oracle_goes_straight_through_the_dull_pages(run_trial: Any) -> None:
+def test_the_path_oracle_goes_straight_through_the_dull_pages(run_trial):
     asked = run_trial(TUNNEL).asked("path-oracle", "start")
     assert asked[:5] == ["start", "door", "hall", "whale-1", "whale-2"]
     assert len(asked) == len(TUNNEL)
 
 
-def test_the_nearer_of_two_ways_comes_first(run_trial: Any) -> None:
+def test_the_nearer_of_two_ways_comes_first(run_trial):
     web = {
         "start": ["long", "short"],
         "long": ["longer"],
@@ -129,9 +127,7 @@ def test_the_nearer_of_two_ways_comes_first(run_trial: Any) -> None:
     assert asked == ["start", "short", "whale-near", "long", "longer", "whale-far"]
 
 
-def test_between_pages_one_click_away_the_one_that_leads_to_more_comes_first(
-    run_trial: Any,
-) -> None:
+def test_between_pages_one_click_away_the_one_that_leads_to_more_comes_first(run_trial):
     whales = ["whale-1", "whale-2", "whale-3"]
     web = {
         "start": ["poor", "rich"],
@@ -144,7 +140,7 @@ def test_between_pages_one_click_away_the_one_that_leads_to_more_comes_first(
     assert asked == ["start", "rich", *whales, "poor", "whale-0"]
 
 
-def test_what_leads_only_to_what_was_found_leads_nowhere(run_trial: Any) -> None:
+def test_what_leads_only_to_what_was_found_leads_nowhere(run_trial):
     menus = [f"menu-{n}" for n in range(5)]
     web = {
         "start": ["whale-1", *menus, "first"],
@@ -158,7 +154,7 @@ def test_what_leads_only_to_what_was_found_leads_nowhere(run_trial: Any) -> None
     assert asked == ["start", "whale-1", "first", "second", "whale-2", *menus]
 
 
-def test_the_second_address_of_a_page_comes_last(run_trial: Any) -> None:
+def test_the_second_address_of_a_page_comes_last(run_trial):
     web = {
         "start": ["whale-1", "also-whale-1", "https://a.test/whale-1", "dull"],
         "also-whale-1": "whale-1",
@@ -170,7 +166,7 @@ def test_the_second_address_of_a_page_comes_last(run_trial: Any) -> None:
     assert asked[:4] == ["start", "whale-1", "dull", "whale-2"]
 
 
-def test_a_page_first_met_through_a_redirect_keeps_its_place(run_trial: Any) -> None:
+def test_a_page_first_met_through_a_redirect_keeps_its_place(run_trial):
     web = {
         "start": ["dull", "old"],
         "dull": [],
@@ -183,7 +179,7 @@ def test_a_page_first_met_through_a_redirect_keeps_its_place(run_trial: Any) -> 
     assert asked == ["start", "old", "middle", "end", "whale-1", "dull"]
 
 
-def test_ways_out_of_scope_do_not_count(run_trial: Any) -> None:
+def test_ways_out_of_scope_do_not_count(run_trial):
     web = {
         "start": ["forbidden", "long"],
         "forbidden": ["whale-1"],
@@ -196,7 +192,7 @@ def test_ways_out_of_scope_do_not_count(run_trial: Any) -> None:
     assert asked == ["start", "long", "longer", "whale-2", "whale-1"]
 
 
-def test_an_on_topic_page_that_stays_out_of_reach_is_not_waited_for(run_trial: Any) -> None:
+def test_an_on_topic_page_that_stays_out_of_reach_is_not_waited_for(run_trial):
     full = [f"http://full.test/whale-{n}" for n in range(3)]
     dull = [f"http://dull-{n}.test/" for n in range(20)]
     web = {
@@ -218,34 +214,32 @@ def reachable(examined: Examined, *seeds: str) -> int:
     return examined.ground_truth.count_reachable([address(name) for name in seeds])
 
 
-def test_reachable_are_the_on_topic_pages_that_links_lead_to_the_seeds_included(
-    run_trial: Any,
-) -> None:
+def test_reachable_are_the_on_topic_pages_that_links_lead_to_the_seeds_included(run_trial):
     examined = run_trial(TUNNEL)
     assert reachable(examined, "start") == 2
     assert reachable(examined, "whale-2") == 1
     assert reachable(examined, "dull-1", "duller-2") == 0
 
 
-def test_a_seed_that_redirects_reaches_what_its_target_reaches(run_trial: Any) -> None:
+def test_a_seed_that_redirects_reaches_what_its_target_reaches(run_trial):
     examined = run_trial({"old": "hall", "hall": ["whale-1"], "whale-1": []})
     assert reachable(examined, "old") == 1
 
 
-def test_a_seed_outside_the_web_reaches_nothing(run_trial: Any) -> None:
+def test_a_seed_outside_the_web_reaches_nothing(run_trial):
     assert reachable(run_trial({"whale-1": []}), "nowhere") == 0
 
 
-def test_pages_behind_a_denied_path_cannot_be_reached(run_trial: Any) -> None:
+def test_pages_behind_a_denied_path_cannot_be_reached(run_trial):
     web = {"start": ["forbidden"], "forbidden": ["whale-1"], "whale-1": []}
     assert reachable(run_trial(web, deny_paths=("^/forbidden",)), "start") == 0
 
 
-def test_pages_deeper_than_the_scope_allows_cannot_be_reached(run_trial: Any) -> None:
+def test_pages_deeper_than_the_scope_allows_cannot_be_reached(run_trial):
     assert reachable(run_trial(TUNNEL, max_depth=3), "start") == 1
 
 
-def test_hot_pages_are_the_relevant_ones_with_the_median_of_links_or_more(run_trial: Any) -> None:
+def test_hot_pages_are_the_relevant_ones_with_the_median_of_links_or_more(run_trial):
     web = {
         "start": ["whale-1", "whale-2", "whale-3"],
         "other": ["whale-2", "whale-3", "dull"],
@@ -255,7 +249,7 @@ def test_hot_pages_are_the_relevant_ones_with_the_median_of_links_or_more(run_tr
     assert run_trial(web).ground_truth.hot_pages == {address("whale-2"), address("whale-3")}
 
 
-def test_ground_truth_without_a_graph_names_the_missing_argument(run_trial: Any) -> None:
+def test_ground_truth_without_a_graph_names_the_missing_argument(run_trial):
     network = run_trial({"whale-1": []}).network
     ground_truth = GroundTruth(network.web, ["Top/Whales"], ())
     with pytest.raises(ConfigurationError, match="built without one: pass graph="):
@@ -270,7 +264,7 @@ class DuckClassifier(WhaleClassifier):
         return Classification(relevance, relevance >= self.threshold)
 
 
-def test_the_classifier_oracle_follows_the_classifier_right_or_wrong(run_trial: Any) -> None:
+def test_the_classifier_oracle_follows_the_classifier_right_or_wrong(run_trial):
     web = {
         "start": ["missing", "dull", "whale-1", "moved", "duck-1"],
         "moved": "duck-2",
@@ -283,5 +277,5 @@ def test_the_classifier_oracle_follows_the_classifier_right_or_wrong(run_trial: 
     assert others.index("dull") < others.index("whale-1") < others.index("missing")
 
 
-def test_the_analysis_knows_every_oracle_by_its_name() -> None:
+def test_the_analysis_knows_every_oracle_by_its_name():
     assert tuple(ORACLES) == comparison_runs.ORACLE_NAMES

@@ -1,11 +1,8 @@
 """The experiment runner: what counts, and what runs share."""
 
-from __future__ import annotations
-
 import copy
 import signal
 import tempfile
-from pathlib import Path
 
 import pytest
 
@@ -13,14 +10,7 @@ from focused.crawl.spam_filter import spam_classifier_of
 from focused.errors import ConfigurationError, StateError
 from focused.link_scoring.protocols import ScoredLinks
 from focused.web.page import Classification, Page
-from focused_lab.experiment_plan import PreparedTopic
-from focused_lab.parallel_runs import run_trials
-from focused_lab.runner import (
-    CachingClassifier,
-    ExperimentRunner,
-    RunCancelled,
-    SharedCpuTime,
-)
+from focused_lab.runner import CachingClassifier, ExperimentRunner, RunCancelled, SharedCpuTime
 from focused_lab.web_sources import ExperimentWeb
 from tests.lab.two_sides import (
     DeadlyClassifier,
@@ -40,7 +30,7 @@ class ContraryClassifier(WhaleClassifier):
         return Classification(1 - wrong.relevance, not wrong.on_topic)
 
 
-def test_labels_decide_whatever_the_classifier_says(web: Path, ours: PreparedTopic) -> None:
+def test_labels_decide_whatever_the_classifier_says(web, ours):
     contrary = with_classifier(ours, ContraryClassifier())
     plan = planned(web, ours, "bfs", budget="20")
     by_ours, by_contrary = (rows_of(plan, web, each)[0] for each in (ours, contrary))
@@ -49,7 +39,7 @@ def test_labels_decide_whatever_the_classifier_says(web: Path, ours: PreparedTop
     assert (by_contrary["classifier_recall"], by_contrary["classifier_precision"]) == (0.0, 0.0)
 
 
-def test_training_pages_count_neither_as_harvest_nor_as_fetched(web: Path, tmp_path: Path) -> None:
+def test_training_pages_count_neither_as_harvest_nor_as_fetched(web, tmp_path):
     # A URL that differs in scheme from the recorded one is the same page.
     samples = [f"https://whales.test/whales-{n}" for n in range(0, 40, 2)]
     ours = prepared_topic(tmp_path, samples)
@@ -59,7 +49,7 @@ def test_training_pages_count_neither_as_harvest_nor_as_fetched(web: Path, tmp_p
     assert row["fetched"] == 1 + 40 + 20  # the start, all of trade, the untrained whales
 
 
-def test_policies_that_look_ahead_beat_those_that_do_not(tmp_path: Path) -> None:
+def test_policies_that_look_ahead_beat_those_that_do_not(tmp_path):
     rows = run_all(tmp_path, "focused", "anchor", "oracle", "bfs", "dfs", "random")
     for seeing in ("focused", "anchor", "oracle"):
         for blind in ("bfs", "random"):
@@ -67,28 +57,26 @@ def test_policies_that_look_ahead_beat_those_that_do_not(tmp_path: Path) -> None
     assert rows["oracle"]["harvest"] == 19 / 20  # all but the start
 
 
-def test_several_processes_bring_what_one_brings(tmp_path: Path) -> None:
+def test_several_processes_bring_what_one_brings(tmp_path):
     one = run_all(tmp_path / "1", "focused", "random", "path-oracle", seeds=["on-topic:2"])
     two = run_all(tmp_path / "2", "focused", "random", "path-oracle", seeds=["on-topic:2"], jobs=2)
     for policy in one:
         assert steady(one[policy]) == steady(two[policy])
 
 
-def test_a_host_cap_bounds_what_one_host_gives(tmp_path: Path) -> None:
+def test_a_host_cap_bounds_what_one_host_gives(tmp_path):
     row = run_all(tmp_path, "oracle", host_caps=[5])["oracle"]
     assert (row["on_topic"], row["hosts"], row["host_cap"]) == (5, 1, 5)
     assert row["end_reason"].startswith("only hosts are left whose budget is spent")
 
 
-def test_runs_with_and_without_a_cap_stand_side_by_side(web: Path, ours: PreparedTopic) -> None:
+def test_runs_with_and_without_a_cap_stand_side_by_side(web, ours):
     plan = planned(web, ours, "oracle", budget="20", host_caps=[5, None])
     rows = rows_of(plan, web, ours)
     assert [(row["host_cap"], row["on_topic"]) for row in rows] == [(5, 5), (None, 19)]
 
 
-def test_all_policies_of_one_repeat_start_alike_and_repeats_differ(
-    web: Path, ours: PreparedTopic
-) -> None:
+def test_all_policies_of_one_repeat_start_alike_and_repeats_differ(web, ours):
     plan = planned(web, ours, "bfs", "dfs", seeds=["off-topic:3"], budget="12", repeat=2)
     starts = [(trial.repeat, trial.start) for trial in plan.trials]
     assert starts[0] == starts[1] != starts[2] == starts[3]
@@ -109,9 +97,7 @@ class LearningScorer(WhaleScorer):
         return ScoredLinks(scored.scores / self.pages, scored.features)
 
 
-def test_what_an_apprentice_learns_in_one_run_does_not_reach_the_next(
-    web: Path, ours: PreparedTopic
-) -> None:
+def test_what_an_apprentice_learns_in_one_run_does_not_reach_the_next(web, ours):
     scorer = LearningScorer()
     learning = type(ours)(ours.topic, ours.classifier, scorer, ours.sample_urls)
     plan = planned(web, learning, "focused", budget="20")
@@ -125,7 +111,7 @@ def test_what_an_apprentice_learns_in_one_run_does_not_reach_the_next(
     assert scorer.pages == 0
 
 
-def test_a_run_is_given_up_when_it_is_to_stop(web: Path, ours: PreparedTopic) -> None:
+def test_a_run_is_given_up_when_it_is_to_stop(web, ours):
     plan = planned(web, ours, "bfs", budget="20")
     webs = {"two-sides": ExperimentWeb("two-sides", web)}
     runner = ExperimentRunner(webs, {"whales": copy.copy(ours)}, plan.settings, stop=lambda: True)
@@ -140,9 +126,7 @@ class BrokenClassifier(WhaleClassifier):
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_classifier_or_policy_that_fails_on_every_page_is_an_error(
-    web: Path, ours: PreparedTopic, jobs: int
-) -> None:
+def test_a_classifier_or_policy_that_fails_on_every_page_is_an_error(web, ours, jobs):
     ours = with_classifier(ours, BrokenClassifier())
     plan = planned(web, ours, "bfs", budget="20")
     with pytest.raises(
@@ -159,9 +143,7 @@ class InterruptedClassifier(WhaleClassifier):
         return super().classify(page)
 
 
-def test_ctrl_c_cancels_a_run_and_leaves_no_files(
-    web: Path, ours: PreparedTopic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_cancels_a_run_and_leaves_no_files(web, ours, tmp_path, monkeypatch):
     ours = with_classifier(ours, InterruptedClassifier())
     plan = planned(web, ours, "bfs", budget="20")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -171,19 +153,7 @@ def test_ctrl_c_cancels_a_run_and_leaves_no_files(
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_ctrl_c_between_two_runs_keeps_the_first(web: Path, ours: PreparedTopic) -> None:
-    plan = planned(web, ours, "bfs", "dfs", budget="20")
-    webs = {"two-sides": ExperimentWeb("two-sides", web)}
-    runs = run_trials(webs, {"whales": ours}, plan.trials, plan.settings)
-    assert next(runs)[0].policy == "bfs"
-    signal.raise_signal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt):
-        next(runs)
-
-
-def test_a_dead_worker_is_reported_with_its_runs(
-    web: Path, ours: PreparedTopic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dead_worker_is_reported_with_its_runs(web, ours, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))  # nobody cleans up after a killed process
     ours = with_classifier(ours, DeadlyClassifier())
     plan = planned(web, ours, "bfs", "dfs", budget="20")
@@ -207,7 +177,7 @@ class RatingClassifier(WhaleClassifier):
         self.spam = CountingSpamClassifier()
 
 
-def test_runs_share_what_the_spam_classifier_says_of_a_page() -> None:
+def test_runs_share_what_the_spam_classifier_says_of_a_page():
     rating = RatingClassifier()
     cached = spam_classifier_of(CachingClassifier(rating, SharedCpuTime()))
     assert cached is not None
@@ -218,5 +188,5 @@ def test_runs_share_what_the_spam_classifier_says_of_a_page() -> None:
     assert cached.spam_sites == ("spam.test",)
 
 
-def test_a_classifier_without_spam_evidence_has_none_in_experiments() -> None:
+def test_a_classifier_without_spam_evidence_has_none_in_experiments():
     assert spam_classifier_of(CachingClassifier(WhaleClassifier(), SharedCpuTime())) is None

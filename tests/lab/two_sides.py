@@ -1,7 +1,5 @@
 """A web of two categories that a keyword classifier tells apart, and how to examine on it."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

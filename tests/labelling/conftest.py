@@ -1,7 +1,5 @@
 """A served label page over its own crawl."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Each page names hosts ``VECTOR.MODE.leak.example``. Chromium is told to resolve 
 listener, so an attempt of any kind is either a connection or an entry in Chromium's net log.
 """
 
-from __future__ import annotations
-
 import re
 import socket
 import threading

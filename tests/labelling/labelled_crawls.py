@@ -1,7 +1,5 @@
 """Crawls to be labelled: a folder with state and WARC, as a crawl leaves it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

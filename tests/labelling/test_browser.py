@@ -1,7 +1,5 @@
 """The label page in a real browser: keys, clicks, reloads, and hostile pages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -54,7 +52,7 @@ def click(window: Any, name: str) -> str:
     return before
 
 
-def test_keys_label_and_show_the_next_page(window: Any, page: Served, labels: Path) -> None:
+def test_keys_label_and_show_the_next_page(window, page, labels):
     visit(window, page.address)
     labelled = [(press(window, key), key) for key in "ynxs"]
     verdicts = {"y": "yes", "n": "no", "x": "spam", "s": "skip"}
@@ -64,15 +62,13 @@ def test_keys_label_and_show_the_next_page(window: Any, page: Served, labels: Pa
     assert text(window, "counts") == "1 yes, 1 no, 1 spam, 1 skipped"
 
 
-def test_buttons_do_what_keys_do(window: Any, page: Served, labels: Path) -> None:
+def test_buttons_do_what_keys_do(window, page, labels):
     visit(window, page.address)
     labelled = [(click(window, name), name) for name in ("yes", "no", "spam", "skip")]
     assert [(one.url, one.verdict) for one in read_labels(labels)] == labelled
 
 
-def test_digits_and_their_buttons_put_a_page_into_a_category(
-    window: Any, page: Served, labels: Path
-) -> None:
+def test_digits_and_their_buttons_put_a_page_into_a_category(window, page, labels):
     visit(window, page.address)
     press(window, "1")
     window.find_elements("css selector", "#categories button")[1].click()
@@ -81,9 +77,7 @@ def test_digits_and_their_buttons_put_a_page_into_a_category(
     assert kept == [("yes", CATEGORIES[0].name), ("no", CATEGORIES[1].name)]
 
 
-def test_undo_brings_the_page_back_by_key_and_by_button(
-    window: Any, page: Served, labels: Path
-) -> None:
+def test_undo_brings_the_page_back_by_key_and_by_button(window, page, labels):
     visit(window, page.address)
     assert not window.find_element("id", "undo").is_enabled()
     first = press(window, "y")
@@ -95,9 +89,7 @@ def test_undo_brings_the_page_back_by_key_and_by_button(
     assert read_labels(labels) == ()
 
 
-def test_keys_with_control_or_of_no_meaning_label_nothing(
-    window: Any, page: Served, labels: Path
-) -> None:
+def test_keys_with_control_or_of_no_meaning_label_nothing(window, page, labels):
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.keys import Keys
 
@@ -108,9 +100,7 @@ def test_keys_with_control_or_of_no_meaning_label_nothing(
     assert [one.verdict for one in read_labels(labels)] == ["skip"]
 
 
-def test_a_click_into_the_original_leaves_the_keys_at_work(
-    window: Any, page: Served, labels: Path
-) -> None:
+def test_a_click_into_the_original_leaves_the_keys_at_work(window, page, labels):
     from selenium.webdriver.common.action_chains import ActionChains
 
     visit(window, page.address)
@@ -121,9 +111,7 @@ def test_a_click_into_the_original_leaves_the_keys_at_work(
     assert len(read_labels(labels)) == 1
 
 
-def test_the_token_leaves_the_address_and_a_reload_goes_on(
-    window: Any, page: Served, labels: Path
-) -> None:
+def test_the_token_leaves_the_address_and_a_reload_goes_on(window, page, labels):
     visit(window, page.address)
     assert window.current_url == f"{page.origin}/"
     press(window, "y")
@@ -133,9 +121,7 @@ def test_the_token_leaves_the_address_and_a_reload_goes_on(
     assert (text(window, "url"), text(window, "count")) == (shown, "1")
 
 
-def test_a_second_window_goes_on_with_the_same_session(
-    window: Any, page: Served, labels: Path
-) -> None:
+def test_a_second_window_goes_on_with_the_same_session(window, page, labels):
     visit(window, page.address)
     first = window.current_window_handle
     press(window, "y")
@@ -154,7 +140,7 @@ def test_a_second_window_goes_on_with_the_same_session(
 
 
 @pytest.mark.parametrize("ending", ["", "#wrong"])
-def test_without_the_right_token_no_page_is_shown(window: Any, page: Served, ending: str) -> None:
+def test_without_the_right_token_no_page_is_shown(window, page, ending):
     window.switch_to.new_window("tab")  # with a store of its own
     try:
         visit(window, f"{page.origin}/{ending}")
@@ -166,7 +152,7 @@ def test_without_the_right_token_no_page_is_shown(window: Any, page: Served, end
         window.switch_to.window(window.window_handles[0])
 
 
-def test_an_expired_address_is_reported(window: Any, page: Served, labels: Path) -> None:
+def test_an_expired_address_is_reported(window, page, labels):
     visit(window, page.address)
     page.clock.now += TOKEN_IDLE_S + 1
     window.find_element("id", "yes").click()
@@ -174,7 +160,7 @@ def test_an_expired_address_is_reported(window: Any, page: Served, labels: Path)
     assert read_labels(labels) == ()
 
 
-def test_the_relevance_of_a_random_page_is_shown_after_the_label(window: Any, page: Served) -> None:
+def test_the_relevance_of_a_random_page_is_shown_after_the_label(window, page):
     visit(window, page.address)
     assert "hidden until you answer" in text(window, "reason")
     press(window, "y")
@@ -182,9 +168,7 @@ def test_the_relevance_of_a_random_page_is_shown_after_the_label(window: Any, pa
     assert "relevance" in text(window, "reason")
 
 
-def test_at_the_end_it_says_so_and_undo_still_works(
-    window: Any, page: Served, labels: Path
-) -> None:
+def test_at_the_end_it_says_so_and_undo_still_works(window, page, labels):
     visit(window, page.address)
     for _ in range(PAGES):
         press(window, "y")
@@ -194,7 +178,7 @@ def test_at_the_end_it_says_so_and_undo_still_works(
     assert text(window, "title").startswith("Page")
 
 
-def test_a_narrow_window_has_no_sideways_scrolling(window: Any, page: Served) -> None:
+def test_a_narrow_window_has_no_sideways_scrolling(window, page):
     size = window.get_window_size()
     window.set_window_size(500, 900)
     try:
@@ -236,8 +220,8 @@ return !(fits && isAt(box.left + 3) && isAt((box.left + box.right) / 2) && isAt(
     ("width", "height"), [(360, 640), (600, 900), (740, 360), (960, 700), (1400, 900)]
 )
 def test_on_every_screen_each_control_can_be_seen_and_pressed(
-    window: Any, crowded: Served, labels: Path, width: int, height: int
-) -> None:
+    window, crowded, labels, width, height
+):
     with screen(window, width, height):
         visit(window, crowded.address)
         assert window.execute_script("return innerWidth") == width
@@ -271,9 +255,7 @@ def overlap(one: dict[str, float], other: dict[str, float]) -> bool:
     )
 
 
-def test_on_a_phone_a_third_of_the_screen_is_left_for_the_page(
-    window: Any, crowded: Served
-) -> None:
+def test_on_a_phone_a_third_of_the_screen_is_left_for_the_page(window, crowded):
     with screen(window, 360, 640):
         visit(window, crowded.address)
         press(window, "s")
@@ -283,17 +265,13 @@ def test_on_a_phone_a_third_of_the_screen_is_left_for_the_page(
         assert 0 <= top < above / 4  # the question is scrolled away, the next page is in sight
 
 
-def test_a_new_page_and_the_last_answer_are_announced_to_screen_readers(
-    window: Any, page: Served
-) -> None:
+def test_a_new_page_and_the_last_answer_are_announced_to_screen_readers(window, page):
     visit(window, page.address)
     live = window.find_elements("css selector", "[aria-live=polite]")
     assert {one.get_attribute("id") for one in live} == {"title", "last"}
 
 
-def test_everything_that_can_be_pressed_has_a_name_and_can_be_reached_by_tab(
-    window: Any, page: Served
-) -> None:
+def test_everything_that_can_be_pressed_has_a_name_and_can_be_reached_by_tab(window, page):
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.keys import Keys
 
@@ -344,11 +322,8 @@ def elsewhere() -> Iterator[Outside]:
 
 
 def test_frame_and_headers_alone_keep_a_hostile_page_from_scripts_and_requests(
-    window: Any,
-    elsewhere: Outside,
-    tmp_path: Path,
-    labels: Path,
-) -> None:
+    window, elsewhere, tmp_path, labels
+):
     """It isn't sanitised; sanitised ones: test_hostile_originals.py."""
     html = HOSTILE.replace("OUT", elsewhere.origin)
     write_crawl(tmp_path, pages=12, bodies={first_shown_url("bad.example"): html})
@@ -373,16 +348,14 @@ def test_frame_and_headers_alone_keep_a_hostile_page_from_scripts_and_requests(
     assert [one.verdict for one in read_labels(labels)] == ["no"]
 
 
-def test_the_same_hostile_page_does_harm_without_protection(
-    window: Any, elsewhere: Outside
-) -> None:
+def test_the_same_hostile_page_does_harm_without_protection(window, elsewhere):
     html = HOSTILE.replace("OUT", elsewhere.origin).replace('top.location = "', 'x = "')
     elsewhere.pages["/harm"] = html.encode()
     window.get(f"{elsewhere.origin}/harm")
     until(window, lambda: {"/fetch", "/script", "/css", "/background"} <= set(elsewhere.asked))
 
 
-def test_what_a_page_says_is_shown_as_text(window: Any, tmp_path: Path, labels: Path) -> None:
+def test_what_a_page_says_is_shown_as_text(window, tmp_path, labels):
     url = first_shown_url("bad.example")
     html = "<title>t</title><p>&lt;img src=x onerror=document.title='taken'&gt; is HTML.</p>"
     write_crawl(tmp_path, pages=4, bodies={url: html})
@@ -393,9 +366,7 @@ def test_what_a_page_says_is_shown_as_text(window: Any, tmp_path: Path, labels: 
         assert window.title == "Label: whales"
 
 
-def test_a_word_is_searched_for_and_the_page_that_is_picked_is_labelled(
-    window: Any, page: Served, labels: Path
-) -> None:
+def test_a_word_is_searched_for_and_the_page_that_is_picked_is_labelled(window, page, labels):
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.keys import Keys
 

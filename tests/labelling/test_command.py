@@ -1,7 +1,5 @@
 """``focused label`` as a process: what it stores, and what it refuses."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import signal
@@ -73,7 +71,7 @@ def ask(address: str, path: str, body: object = None) -> dict[str, object]:
     return found
 
 
-def test_what_was_acknowledged_outlives_kill_9(topic: Path) -> None:
+def test_what_was_acknowledged_outlives_kill_9(topic):
     labels = topic.parent / "whales.labels.jsonl"
     labelled = []
     with label(str(topic)) as (process, address):
@@ -92,7 +90,7 @@ def test_what_was_acknowledged_outlives_kill_9(topic: Path) -> None:
         assert progress["yes"] == 6  # type: ignore[index]
 
 
-def test_it_listens_on_loopback_alone(topic: Path) -> None:
+def test_it_listens_on_loopback_alone(topic):
     with label(str(topic)) as (_, address):
         port = urlsplit(address).port
         assert port is not None
@@ -107,19 +105,19 @@ def test_it_listens_on_loopback_alone(topic: Path) -> None:
             socket.create_connection(("127.0.0.2", port), timeout=5)
 
 
-def test_it_ends_in_order_when_interrupted(topic: Path) -> None:
+def test_it_ends_in_order_when_interrupted(topic):
     with label(str(topic)) as (process, _):
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=HANGS_AFTER_S) == 0
 
 
-def test_a_second_session_on_the_same_labels_is_refused(topic: Path) -> None:
+def test_a_second_session_on_the_same_labels_is_refused(topic):
     with LabelFile(topic.parent / "whales.labels.jsonl"):
         done = focused("label", topic, "--no-browser", status=2)
     assert "another session is labelling into this file" in done.output
 
 
-def test_a_port_that_is_taken_is_reported(topic: Path) -> None:
+def test_a_port_that_is_taken_is_reported(topic):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -128,12 +126,12 @@ def test_a_port_that_is_taken_is_reported(topic: Path) -> None:
     assert "cannot serve there" in done.output
 
 
-def test_a_folder_without_pages_is_reported(tmp_path: Path) -> None:
+def test_a_folder_without_pages_is_reported(tmp_path):
     done = focused("label", tmp_path, status=2)
     assert "topic file of this crawl was moved or deleted" in done.output
 
 
-def test_the_subject_of_a_topic_file_has_its_categories_good_ones_first(topic: Path) -> None:
+def test_the_subject_of_a_topic_file_has_its_categories_good_ones_first(topic):
     task = find_labelling_task(topic)
     assert [(one.name, one.good) for one in task.categories] == [
         ("Top/Animals/Whales", True),
@@ -143,13 +141,13 @@ def test_the_subject_of_a_topic_file_has_its_categories_good_ones_first(topic: P
     assert task.labels == topic.parent / "whales.labels.jsonl"
 
 
-def test_a_crawls_folder_finds_its_topic_file(topic: Path) -> None:
+def test_a_crawls_folder_finds_its_topic_file(topic):
     folder = topic.parent / "crawl"
     (folder / "settings.json").write_text(json.dumps({"topic": {"path": str(topic)}}))
     assert find_labelling_task(folder) == find_labelling_task(topic)
 
 
-def test_without_the_topic_file_the_labels_must_be_named(topic: Path, tmp_path: Path) -> None:
+def test_without_the_topic_file_the_labels_must_be_named(topic, tmp_path):
     labels = tmp_path / "mine.jsonl"
     task = find_labelling_task(topic.parent / "crawl", labels)
     assert (task.name, task.labels, task.categories) == ("crawl", labels, ())

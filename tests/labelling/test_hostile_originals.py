@@ -4,8 +4,6 @@ Every vector is tried three times: in the label page; sanitised, without policy 
 raw, to prove that the listener and the net log detect it.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -122,22 +120,22 @@ def until_quiet(count: Callable[[], int]) -> None:
         time.sleep(2)
 
 
-def test_no_page_that_is_labelled_makes_the_browser_resolve_or_connect(observed: Observed) -> None:
+def test_no_page_that_is_labelled_makes_the_browser_resolve_or_connect(observed):
     assert len(observed.shown) == len(VECTORS)
     assert observed.attempts.get("shown", set()) == set()
     assert observed.connections_without_raw == 0
 
 
-def test_no_page_that_is_labelled_runs_a_script_or_opens_a_window(observed: Observed) -> None:
+def test_no_page_that_is_labelled_runs_a_script_or_opens_a_window(observed):
     assert observed.title == "Label: whales"
     assert observed.windows == 1
 
 
-def test_sanitising_alone_holds_without_policy_and_sandbox(observed: Observed) -> None:
+def test_sanitising_alone_holds_without_policy_and_sandbox(observed):
     assert observed.attempts.get("sanitised", set()) == set()
 
 
-def test_the_same_pages_connect_without_protection(observed: Observed) -> None:
+def test_the_same_pages_connect_without_protection(observed):
     """The tests above can detect what they exclude, also a DNS lookup and a bare connection."""
     assert observed.attempts["raw"] >= {
         "preconnect", "dns-prefetch", "prefetch", "preload", "img", "style-import", "svg-image",

@@ -1,7 +1,5 @@
 """Which page is shown next."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -37,19 +35,19 @@ def choice(
 APART = rows(*np.eye(6).tolist())
 
 
-def test_while_few_good_pages_are_known_the_most_relevant_come_first() -> None:
+def test_while_few_good_pages_are_known_the_most_relevant_come_first():
     asking = choice(APART, [0.1, 0.5, 0.9, 0.2, 0.3, 0.8])
     assert asking.next() == (2, "high")
     asking.add_label(2, "no")
     assert asking.next() == (5, "high")
 
 
-def test_later_the_page_nearest_to_the_threshold_comes_first() -> None:
+def test_later_the_page_nearest_to_the_threshold_comes_first():
     asking = choice(APART, [0.1, 0.5, 0.9, 0.32, 0.3, 0.8], threshold=0.3, good=MIN_GOOD_PAGES)
     assert asking.next() == (4, "uncertain")
 
 
-def test_turns_are_taken_by_the_uncertain_and_the_doubtful() -> None:
+def test_turns_are_taken_by_the_uncertain_and_the_doubtful():
     asking = choice(APART, [0.1, 0.5, 0.9, 0.2, 0.3, 0.8], good=MIN_GOOD_PAGES)
     reasons = set()
     while (found := asking.next()) is not None:
@@ -58,7 +56,7 @@ def test_turns_are_taken_by_the_uncertain_and_the_doubtful() -> None:
     assert reasons == {"uncertain", "doubtful"}
 
 
-def test_no_page_is_asked_about_twice_and_each_is_asked_about() -> None:
+def test_no_page_is_asked_about_twice_and_each_is_asked_about():
     asking = choice(APART, [0.1, 0.5, 0.9, 0.2, 0.3, 0.8])
     asked = []
     while (found := asking.next()) is not None:
@@ -67,7 +65,7 @@ def test_no_page_is_asked_about_twice_and_each_is_asked_about() -> None:
     assert sorted(asked) == list(range(6))
 
 
-def test_a_near_duplicate_of_a_labelled_page_comes_last() -> None:
+def test_a_near_duplicate_of_a_labelled_page_comes_last():
     twins = rows([1.0, 0.0, 0.0], [1.0, 0.01, 0.0], [0.0, 0.0, 1.0])
     asking = choice(twins, [0.9, 0.89, 0.01])
     asking.add_label(0, "yes")
@@ -76,7 +74,7 @@ def test_a_near_duplicate_of_a_labelled_page_comes_last() -> None:
     assert asking.next() == (1, "high")
 
 
-def test_of_equal_pages_one_of_an_unlabelled_host_comes_first() -> None:
+def test_of_equal_pages_one_of_an_unlabelled_host_comes_first():
     asking = choice(rows(*np.eye(3).tolist(), hosts=["a", "a", "b"]), [0.9, 0.7, 0.7])
     asking.add_label(0, "yes")
     assert asking.next() == (2, "high")
@@ -90,15 +88,13 @@ def test_of_equal_pages_one_of_an_unlabelled_host_comes_first() -> None:
         ([0.9, 0.9, 0.9], 2),
     ],
 )
-def test_doubtful_is_what_is_like_the_good_and_called_off_topic_or_the_reverse(
-    relevance: list[float], doubted: int
-) -> None:
+def test_doubtful_is_what_is_like_the_good_and_called_off_topic_or_the_reverse(relevance, doubted):
     asking = choice(rows([1.0, 0.0, 0.0], [0.8, 0.6, 0.0], [0.0, 0.0, 1.0]), relevance)
     asking.add_label(0, "yes")
     assert np.argmax(asking.doubtful()[1:]) + 1 == doubted
 
 
-def test_similarity_ignores_words_that_all_pages_share() -> None:
+def test_similarity_ignores_words_that_all_pages_share():
     menu = "home about contact imprint search"
     pages = [
         Page("u1", text=f"{menu} whales eat krill in the ocean"),

@@ -1,13 +1,10 @@
 """Who may access the label page, and what its responses forbid."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -55,7 +52,7 @@ def ask(
         connection.close()
 
 
-def test_a_label_is_stored_and_the_next_page_returned(page: Served, labels: Path) -> None:
+def test_a_label_is_stored_and_the_next_page_returned(page, labels):
     first = ask(page, "/api/state").json
     posted = {"url": first["page"]["url"], "verdict": "yes", "category": CATEGORIES[0].name}
     second = ask(page, "/api/label", posted).json
@@ -66,9 +63,7 @@ def test_a_label_is_stored_and_the_next_page_returned(page: Served, labels: Path
     assert second["last"]["url"] == first["page"]["url"]
 
 
-def test_the_relevance_of_a_random_page_is_withheld_until_it_is_labelled(
-    page: Served,
-) -> None:
+def test_the_relevance_of_a_random_page_is_withheld_until_it_is_labelled(page):
     shown = ask(page, "/api/state").json["page"]
     assert shown["role"] == "evaluation"
     assert (shown["relevance"], shown["score"]) == (None, None)
@@ -78,7 +73,7 @@ def test_the_relevance_of_a_random_page_is_withheld_until_it_is_labelled(
     assert state["page"]["relevance"] is not None
 
 
-def test_shares_of_fewer_than_ten_answers_are_withheld(tmp_path: Path, labels: Path) -> None:
+def test_shares_of_fewer_than_ten_answers_are_withheld(tmp_path, labels):
     write_crawl(tmp_path, pages=150)
     with LabelFile(labels) as file, served(session(tmp_path, file)) as at:
         seen = []
@@ -97,9 +92,7 @@ def test_shares_of_fewer_than_ten_answers_are_withheld(tmp_path: Path, labels: P
 @pytest.mark.parametrize(
     "path", ["/api/state", "/api/label", "/api/undo", "/api/search", "/api/show"]
 )
-def test_without_the_token_nothing_is_returned_or_stored(
-    page: Served, labels: Path, token: str, path: str
-) -> None:
+def test_without_the_token_nothing_is_returned_or_stored(page, labels, token, path):
     token = token.encode().decode("latin-1")
     posted = {"url": "https://h0.example/0", "verdict": "yes", "query": "baleen"}
     body = None if path == "/api/state" else posted
@@ -109,7 +102,7 @@ def test_without_the_token_nothing_is_returned_or_stored(
     assert read_labels(labels) == ()
 
 
-def test_the_token_stands_in_no_answer(page: Served) -> None:
+def test_the_token_stands_in_no_answer(page):
     for path in ("/", "/label.js", "/label.css", "/api/state"):
         answer = ask(page, path)
         assert answer.status == 200
@@ -118,7 +111,7 @@ def test_the_token_stands_in_no_answer(page: Served) -> None:
         assert "Set-Cookie" not in answer.headers
 
 
-def test_a_token_that_was_not_used_for_long_has_expired(page: Served) -> None:
+def test_a_token_that_was_not_used_for_long_has_expired(page):
     page.clock.now += TOKEN_IDLE_S - 1
     assert ask(page, "/api/state").status == 200
     page.clock.now += TOKEN_IDLE_S + 1
@@ -129,14 +122,12 @@ def test_a_token_that_was_not_used_for_long_has_expired(page: Served) -> None:
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", ""])
 @pytest.mark.parametrize("path", ["/", "/api/state", "/original/x"])
-def test_a_name_that_was_rebound_to_this_machine_is_refused(
-    page: Served, host: str, path: str
-) -> None:
+def test_a_name_that_was_rebound_to_this_machine_is_refused(page, host, path):
     assert ask(page, path, Host=host).status == 403
 
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:1234", "127.0.0.1", "[::1]:80"])
-def test_this_machines_own_names_are_served(page: Served, host: str) -> None:
+def test_this_machines_own_names_are_served(page, host):
     assert ask(page, "/api/state", Host=host).status == 200
 
 
@@ -158,14 +149,14 @@ def test_this_machines_own_names_are_served(page: Served, host: str) -> None:
         (b"[" * 10_000, 400),
     ],
 )
-def test_what_is_no_label_is_refused(page: Served, labels: Path, body: bytes, status: int) -> None:
+def test_what_is_no_label_is_refused(page, labels, body, status):
     answer = ask(page, "/api/label", body)
     assert answer.status == status
     assert answer.json["error"]
     assert read_labels(labels) == ()
 
 
-def test_a_form_of_another_site_is_no_label(page: Served, labels: Path) -> None:
+def test_a_form_of_another_site_is_no_label(page, labels):
     posted = b'{"url": "https://h0.example/0", "verdict": "yes"}'
     for kind in ("text/plain", "application/x-www-form-urlencoded"):
         assert ask(page, "/api/label", posted, Content_Type=kind).status == 415
@@ -173,13 +164,13 @@ def test_a_form_of_another_site_is_no_label(page: Served, labels: Path) -> None:
     assert read_labels(labels) == ()
 
 
-def test_a_body_in_an_unknown_charset_is_refused(page: Served) -> None:
+def test_a_body_in_an_unknown_charset_is_refused(page):
     kind = "application/json; charset=none-such"
     answer = ask(page, "/api/label", b"{}", Content_Type=kind)
     assert (answer.status, answer.json["error"]) == (400, "The body is not valid JSON.")
 
 
-def test_a_huge_body_is_refused_before_it_is_read(page: Served) -> None:
+def test_a_huge_body_is_refused_before_it_is_read(page):
     with socket.create_connection(page.origin.removeprefix("http://").split(":"), 10) as raw:
         raw.sendall(
             b"POST /api/label HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -200,8 +191,8 @@ def test_a_huge_body_is_refused_before_it_is_read(page: Served) -> None:
     ],
 )
 def test_what_another_origin_makes_a_browser_send_is_refused_even_with_the_token(
-    page: Served, labels: Path, sent: dict[str, str]
-) -> None:
+    page, labels, sent
+):
     shown = ask(page, "/api/state").json["page"]
     posted = {"url": shown["url"], "verdict": "yes"}
     assert ask(page, "/api/label", posted, **sent).status == 403
@@ -209,7 +200,7 @@ def test_what_another_origin_makes_a_browser_send_is_refused_even_with_the_token
     assert read_labels(labels) == ()
 
 
-def test_the_pages_own_requests_are_of_its_origin(page: Served) -> None:
+def test_the_pages_own_requests_are_of_its_origin(page):
     own = {"Origin": page.origin, "Sec_Fetch_Site": "same-origin"}
     assert ask(page, "/api/state", **own).status == 200
     assert ask(page, "/", Sec_Fetch_Site="none").status == 200
@@ -223,7 +214,7 @@ class FullSession(LabellingSession):
         raise StateError("the pages that were labelled cannot be kept: No space left on device")
 
 
-def test_a_label_that_cannot_be_written_is_reported(tmp_path: Path, labels: Path) -> None:
+def test_a_label_that_cannot_be_written_is_reported(tmp_path, labels):
     write_crawl(tmp_path, pages=6)
     with LabelFile(labels) as file, served(session(tmp_path, file, make=FullSession)) as page:
         shown = ask(page, "/api/state").json["page"]
@@ -233,9 +224,7 @@ def test_a_label_that_cannot_be_written_is_reported(tmp_path: Path, labels: Path
     assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
 
 
-def test_a_page_that_takes_long_to_prepare_does_not_hold_up_other_requests(
-    tmp_path: Path, labels: Path
-) -> None:
+def test_a_page_that_takes_long_to_prepare_does_not_hold_up_other_requests(tmp_path, labels):
     """Preparing waits until a second request was answered."""
     asked, answered = threading.Event(), threading.Event()
 
@@ -258,7 +247,7 @@ def test_a_page_that_takes_long_to_prepare_does_not_hold_up_other_requests(
         assert waiting.result().json["page"]["text"] == "Krill."
 
 
-def test_an_unprepared_page_is_reported(tmp_path: Path, labels: Path) -> None:
+def test_an_unprepared_page_is_reported(tmp_path, labels):
     class Failing(PageRenderer):
         def text(self, crawled: FetchedPages, page: PageRow) -> RenderedPage:
             return RenderedPage("", "Too <slow>.")
@@ -272,7 +261,7 @@ def test_an_unprepared_page_is_reported(tmp_path: Path, labels: Path) -> None:
         assert b"Too &lt;slow&gt;." in ask(at, shown["original"]).body
 
 
-def test_only_the_pages_own_script_may_run(page: Served) -> None:
+def test_only_the_pages_own_script_may_run(page):
     policy = ask(page, "/").headers["Content-Security-Policy"]
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
     assert rules["default-src"] == "'none'"
@@ -280,7 +269,7 @@ def test_only_the_pages_own_script_may_run(page: Served) -> None:
     assert rules["frame-ancestors"] == "'none'"
 
 
-def test_the_original_may_run_send_and_load_nothing(page: Served) -> None:
+def test_the_original_may_run_send_and_load_nothing(page):
     original = ask(page, "/api/state").json["page"]["original"]
     answer = ask(page, original, token="")
     assert answer.status == 200
@@ -294,14 +283,14 @@ def test_the_original_may_run_send_and_load_nothing(page: Served) -> None:
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
 
 
-def test_an_original_that_is_not_shown_cannot_be_requested(page: Served) -> None:
+def test_an_original_that_is_not_shown_cannot_be_requested(page):
     first = ask(page, "/api/state").json["page"]
     assert ask(page, "/original/0", token="").status == 404
     ask(page, "/api/label", {"url": first["url"], "verdict": "skip"})
     assert ask(page, first["original"], token="").status == 404
 
 
-def test_every_answer_forbids_keeping_and_guessing(page: Served) -> None:
+def test_every_answer_forbids_keeping_and_guessing(page):
     for path in ("/", "/label.js", "/api/state", "/nothing", "/original/x"):
         headers = ask(page, path).headers
         assert headers["Cache-Control"] == "no-store"
@@ -311,7 +300,7 @@ def test_every_answer_forbids_keeping_and_guessing(page: Served) -> None:
         assert "default-src 'none'" in headers["Content-Security-Policy"]
 
 
-def test_a_search_lists_pages_and_the_picked_one_is_shown(page: Served) -> None:
+def test_a_search_lists_pages_and_the_picked_one_is_shown(page):
     found = ask(page, "/api/search", {"query": "baleen"}).json["found"]
     assert found and set(found[0]) == {"url", "title"}
     shown = ask(page, "/api/show", {"url": found[-1]["url"]}).json["page"]
@@ -319,7 +308,7 @@ def test_a_search_lists_pages_and_the_picked_one_is_shown(page: Served) -> None:
     assert shown["reason"].startswith("Searched for")
 
 
-def test_a_page_that_is_not_there_cannot_be_shown(page: Served) -> None:
+def test_a_page_that_is_not_there_cannot_be_shown(page):
     assert ask(page, "/api/show", {"url": "https://elsewhere.example/"}).status == 409
     assert ask(page, "/api/show", {"url": 7}).status == 400
     assert ask(page, "/api/search", {"query": ["x"]}).status == 400

@@ -1,17 +1,14 @@
 """A crawl that runs while its pages are labelled."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
-from pathlib import Path
 
 from focused.labelling import label_server
 from focused.labels.label_file import LabelFile
 from tests.labelling.labelled_crawls import session, url_of, write_crawl
 
 
-def test_what_a_running_crawl_fetches_is_taken_in(tmp_path: Path) -> None:
+def test_what_a_running_crawl_fetches_is_taken_in(tmp_path):
     write_crawl(tmp_path, pages=6)
 
     async def label_beside_a_crawl() -> None:

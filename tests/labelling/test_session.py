@@ -1,7 +1,5 @@
 """A session: the pages it shows, stores and estimates from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -63,7 +61,7 @@ def label_all(asking: LabellingSession, count: int, at: float = 1.0) -> list[str
     return asked
 
 
-def test_one_page_in_three_is_drawn_from_the_evaluation_set(crawl: Path, file: LabelFile) -> None:
+def test_one_page_in_three_is_drawn_from_the_evaluation_set(crawl, file):
     asking = session(crawl, file)
     label_all(asking, 12)
     evaluated = [one for one in file.labels if one.role == "evaluation"]
@@ -75,9 +73,7 @@ def test_one_page_in_three_is_drawn_from_the_evaluation_set(crawl: Path, file: L
     assert [one.url for one in evaluated] == drawn[: len(evaluated)]
 
 
-def test_a_label_has_the_role_of_its_page_wherever_it_was_shown(
-    crawl: Path, file: LabelFile
-) -> None:
+def test_a_label_has_the_role_of_its_page_wherever_it_was_shown(crawl, file):
     asking = session(crawl, file)
     for number in range(20):
         asking.answer(url_of(number), "yes", "", 1.0)
@@ -85,12 +81,12 @@ def test_a_label_has_the_role_of_its_page_wherever_it_was_shown(
     assert all(one.role == role_of(one.url) for one in file.labels)
 
 
-def test_all_pages_are_asked_about_once_and_then_none(crawl: Path, file: LabelFile) -> None:
+def test_all_pages_are_asked_about_once_and_then_none(crawl, file):
     asked = label_all(session(crawl, file), 100)
     assert sorted(asked) == sorted(url_of(n) for n in range(60))
 
 
-def test_the_page_shown_stays_until_it_is_answered(crawl: Path, file: LabelFile) -> None:
+def test_the_page_shown_stays_until_it_is_answered(crawl, file):
     asking = session(crawl, file)
     assert asking.current() == asking.current()
     shown = asking.current()
@@ -102,7 +98,7 @@ def test_the_page_shown_stays_until_it_is_answered(crawl: Path, file: LabelFile)
     assert asking.current() != shown
 
 
-def test_undo_shows_the_page_again_and_removes_its_label(crawl: Path, file: LabelFile) -> None:
+def test_undo_shows_the_page_again_and_removes_its_label(crawl, file):
     asking = session(crawl, file)
     first, second = label_all(asking, 2)
     assert asking.undo(2.0) is not None
@@ -115,7 +111,7 @@ def test_undo_shows_the_page_again_and_removes_its_label(crawl: Path, file: Labe
     assert asking.progress().yes + asking.progress().no == 0
 
 
-def test_a_session_begun_anew_goes_on_where_the_last_one_was(crawl: Path, file: LabelFile) -> None:
+def test_a_session_begun_anew_goes_on_where_the_last_one_was(crawl, file):
     asked = label_all(session(crawl, file), 10)
     again = session(crawl, file)
     shown = again.current()
@@ -125,7 +121,7 @@ def test_a_session_begun_anew_goes_on_where_the_last_one_was(crawl: Path, file: 
     assert again.undo(1.0) is not None
 
 
-def test_what_teaches_changes_no_estimate(crawl: Path, file: LabelFile) -> None:
+def test_what_teaches_changes_no_estimate(crawl, file):
     asking = session(crawl, file)
     label_all(asking, 15)
     before = asking.progress()
@@ -138,7 +134,7 @@ def test_what_teaches_changes_no_estimate(crawl: Path, file: LabelFile) -> None:
     assert before.harvest is not None
 
 
-def test_skipped_pages_are_counted_and_estimate_nothing(crawl: Path, file: LabelFile) -> None:
+def test_skipped_pages_are_counted_and_estimate_nothing(crawl, file):
     asking = session(crawl, file)
     for _ in range(12):
         shown = asking.current()
@@ -148,7 +144,7 @@ def test_skipped_pages_are_counted_and_estimate_nothing(crawl: Path, file: Label
     assert (progress.skipped, progress.evaluated, progress.precision) == (12, 0, None)
 
 
-def test_a_foreign_page_or_category_is_refused(crawl: Path, file: LabelFile) -> None:
+def test_a_foreign_page_or_category_is_refused(crawl, file):
     asking = session(crawl, file)
     with pytest.raises(LabelError, match="not a page of this crawl"):
         asking.answer("https://elsewhere.example/", "yes", "", 1.0)
@@ -157,7 +153,7 @@ def test_a_foreign_page_or_category_is_refused(crawl: Path, file: LabelFile) -> 
     assert file.labels == ()
 
 
-def test_spam_counts_as_not_good(crawl: Path, file: LabelFile) -> None:
+def test_spam_counts_as_not_good(crawl, file):
     asking = session(crawl, file)
     for _ in range(12):
         shown = asking.current()
@@ -170,7 +166,7 @@ def test_spam_counts_as_not_good(crawl: Path, file: LabelFile) -> None:
     assert format_counts(progress) == "0 yes, 0 no, 12 spam, 0 skipped"
 
 
-def test_labelled_pages_are_kept_and_skipped_ones_are_not(crawl: Path, tmp_path: Path) -> None:
+def test_labelled_pages_are_kept_and_skipped_ones_are_not(crawl, tmp_path):
     path = tmp_path / "l.labels.jsonl"
     crawled = read_fetched_pages(crawl)
     with LabelFile(path) as file, LabelledPageStore(labelled_pages_path(path)) as kept:
@@ -186,7 +182,7 @@ def test_labelled_pages_are_kept_and_skipped_ones_are_not(crawl: Path, tmp_path:
     assert read_labels(path)[0].category == "Top/Animals/Whales"
 
 
-def test_pages_fetched_meanwhile_are_taken_in(tmp_path: Path, file: LabelFile) -> None:
+def test_pages_fetched_meanwhile_are_taken_in(tmp_path, file):
     write_crawl(tmp_path, pages=5)
     asking = session(tmp_path, file)
     label_all(asking, 9)
@@ -198,7 +194,7 @@ def test_pages_fetched_meanwhile_are_taken_in(tmp_path: Path, file: LabelFile) -
     assert asking.progress().pages == 10
 
 
-def test_duplicates_failures_and_samples_are_never_shown(tmp_path: Path) -> None:
+def test_duplicates_failures_and_samples_are_never_shown(tmp_path):
     from focused.archive.archive import Archive, PageRow
     from focused.archive.parquet import write_parquet_files
     from focused.storage.state_store import StateStore
@@ -225,7 +221,7 @@ def test_duplicates_failures_and_samples_are_never_shown(tmp_path: Path) -> None
     assert read_fetched_pages(tmp_path) == crawled
 
 
-def test_pages_of_all_partitions_are_shown(tmp_path: Path) -> None:
+def test_pages_of_all_partitions_are_shown(tmp_path):
     for number in range(2):
         part = tmp_path / f"crawl/partitions/partition-{number:04}"
         part.mkdir(parents=True)
@@ -235,9 +231,7 @@ def test_pages_of_all_partitions_are_shown(tmp_path: Path) -> None:
     assert set(crawled.pages) == {url_of(n) for n in range(6)}
 
 
-def test_of_many_pages_those_at_the_threshold_and_at_the_top_are_candidates(
-    crawl: Path,
-) -> None:
+def test_of_many_pages_those_at_the_threshold_and_at_the_top_are_candidates(crawl):
     crawled = read_fetched_pages(crawl)
     chosen = select_candidates(crawled, limit=8)
     teach = [page for page in crawled.pages.values() if role_of(page.url) == "training"]
@@ -247,7 +241,7 @@ def test_of_many_pages_those_at_the_threshold_and_at_the_top_are_candidates(
     assert min(teach, key=lambda page: abs(page.relevance - on)) in chosen
 
 
-def test_a_page_whose_record_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+def test_a_page_whose_record_cannot_be_read_is_left_out(tmp_path):
     write_crawl(tmp_path, pages=10)
     crawled = read_fetched_pages(tmp_path)
     broken = {
@@ -257,7 +251,7 @@ def test_a_page_whose_record_cannot_be_read_is_left_out(tmp_path: Path) -> None:
     assert build_training_pool(replace(crawled, pages=broken), None).pages == ()
 
 
-def test_a_page_that_exceeds_the_limits_of_parsing_is_left_out(tmp_path: Path) -> None:
+def test_a_page_that_exceeds_the_limits_of_parsing_is_left_out(tmp_path):
     body = "<p>whales" * (MAX_QUICK_BYTES // 8)
     urls = (f"https://long.example/{n}" for n in range(9))
     # Each of them ends a process, and another starts.
@@ -270,16 +264,14 @@ def test_a_page_that_exceeds_the_limits_of_parsing_is_left_out(tmp_path: Path) -
     assert {page.url for page in bounded.pages} == every - long.keys()
 
 
-def test_a_folder_that_is_no_crawls_is_reported(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_crawls_is_reported(tmp_path):
     with pytest.raises(StateError, match="no such folder"):
         read_fetched_pages(tmp_path / "none")
     with pytest.raises(StateError, match="is no crawl's folder"):
         read_fetched_pages(tmp_path)
 
 
-def test_while_on_topic_pages_are_few_the_shown_page_says_how_many_are_needed(
-    crawl: Path, file: LabelFile
-) -> None:
+def test_while_on_topic_pages_are_few_the_shown_page_says_how_many_are_needed(crawl, file):
     asking = session(crawl, file)
     reports = []
     for _ in range(20):
@@ -296,9 +288,7 @@ def test_while_on_topic_pages_are_few_the_shown_page_says_how_many_are_needed(
     assert all(good_pages_needed == 0 for _, good_pages_needed, _ in reports[5:])
 
 
-def test_a_word_of_the_title_the_address_or_the_text_finds_pages(
-    crawl: Path, file: LabelFile
-) -> None:
+def test_a_word_of_the_title_the_address_or_the_text_finds_pages(crawl, file):
     asking = session(crawl, file)
     teaching = {url_of(n) for n in range(60) if role_of(url_of(n)) == "training"}
     by_text = {page.url for page in asking.search("baleen")}
@@ -308,7 +298,7 @@ def test_a_word_of_the_title_the_address_or_the_text_finds_pages(
     assert asking.search("baleen engine") == asking.search("giraffe") == asking.search(" ") == ()
 
 
-def test_of_two_matches_the_one_in_the_title_comes_first(tmp_path: Path, file: LabelFile) -> None:
+def test_of_two_matches_the_one_in_the_title_comes_first(tmp_path, file):
     urls = [f"https://k.example/{n}" for n in range(40)]
     teach = [url for url in urls if role_of(url) == "training"][:2]
     write_crawl(
@@ -321,16 +311,14 @@ def test_of_two_matches_the_one_in_the_title_comes_first(tmp_path: Path, file: L
     assert [page.url for page in asking.search("giraffe")] == [teach[1], teach[0]]
 
 
-def test_labelled_pages_are_not_found_again(crawl: Path, file: LabelFile) -> None:
+def test_labelled_pages_are_not_found_again(crawl, file):
     asking = session(crawl, file)
     before = asking.search("krill")
     asking.answer(before[0].url, "yes", "", 1.0)
     assert before[0] not in asking.search("krill")
 
 
-def test_a_page_that_was_searched_for_is_shown_and_its_label_says_so(
-    crawl: Path, file: LabelFile
-) -> None:
+def test_a_page_that_was_searched_for_is_shown_and_its_label_says_so(crawl, file):
     asking = session(crawl, file)
     found = asking.search("baleen")[3]
     assert asking.show(found.url) == asking.current()
@@ -338,7 +326,7 @@ def test_a_page_that_was_searched_for_is_shown_and_its_label_says_so(
     assert (label.reason, label.role) == ("searched", "training")
 
 
-def test_a_page_of_the_evaluation_set_cannot_be_searched_for(crawl: Path, file: LabelFile) -> None:
+def test_a_page_of_the_evaluation_set_cannot_be_searched_for(crawl, file):
     asking = session(crawl, file)
     drawn = next(url_of(n) for n in range(60) if role_of(url_of(n)) == "evaluation")
     with pytest.raises(LabelError, match="drawn at random"):

@@ -1,7 +1,5 @@
 """The label file loses no acknowledged label."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -75,9 +73,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # busy machines
 @given(steps=STEPS)
-def test_any_appends_and_undos_leave_the_last_word_on_each_page(
-    path: Path, steps: list[Label | str]
-) -> None:
+def test_any_appends_and_undos_leave_the_last_word_on_each_page(path, steps):
     path.unlink(missing_ok=True)
     play(path, steps)
     assert read_labels(path) == expected(steps)
@@ -85,9 +81,7 @@ def test_any_appends_and_undos_leave_the_last_word_on_each_page(
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # busy machines
 @given(steps=STEPS.filter(bool), more=STEPS, data=st.data())
-def test_a_crash_at_any_byte_of_the_last_line_loses_that_line_at_most(
-    path: Path, steps: list[Label | str], more: list[Label | str], data: st.DataObject
-) -> None:
+def test_a_crash_at_any_byte_of_the_last_line_loses_that_line_at_most(path, steps, more, data):
     path.unlink(missing_ok=True)
     lengths = play(path, steps)
     cut = data.draw(st.integers(lengths[-2], lengths[-1]))
@@ -103,17 +97,17 @@ def test_a_crash_at_any_byte_of_the_last_line_loses_that_line_at_most(
     assert read_labels(path) == expected(play_on)
 
 
-def test_a_file_that_does_not_exist_has_no_labels(tmp_path: Path) -> None:
+def test_a_file_that_does_not_exist_has_no_labels(tmp_path):
     assert read_labels(tmp_path / "none.jsonl") == ()
 
 
-def test_labels_are_read_from_regular_files_only(tmp_path: Path) -> None:
+def test_labels_are_read_from_regular_files_only(tmp_path):
     os.mkfifo(tmp_path / "labels.jsonl")
     with pytest.raises(LabelError, match="cannot be read: this is no regular file"):
         read_labels(tmp_path / "labels.jsonl")
 
 
-def test_an_undo_restores_the_previous_label(tmp_path: Path) -> None:
+def test_an_undo_restores_the_previous_label(tmp_path):
     with LabelFile(tmp_path / "l.jsonl") as file:
         first, second = label(verdict="no"), label(verdict="yes")
         file.append(first)
@@ -142,9 +136,7 @@ def test_an_undo_restores_the_previous_label(tmp_path: Path) -> None:
         b'{"url": "\xff", "verdict": "yes", "role": "training", "at": 1}',
     ],
 )
-def test_a_line_that_is_no_label_is_an_error_that_names_file_and_line(
-    tmp_path: Path, line: str | bytes
-) -> None:
+def test_a_line_that_is_no_label_is_an_error_that_names_file_and_line(tmp_path, line):
     path = tmp_path / "l.jsonl"
     with LabelFile(path) as file:
         file.append(label())
@@ -156,7 +148,7 @@ def test_a_line_that_is_no_label_is_an_error_that_names_file_and_line(
         LabelFile(path)
 
 
-def test_blank_lines_and_a_missing_last_line_feed_are_no_harm(tmp_path: Path) -> None:
+def test_blank_lines_and_a_missing_last_line_feed_are_no_harm(tmp_path):
     path = tmp_path / "by-hand.jsonl"
     path.write_text('\n{"url": "u", "verdict": "yes", "role": "training", "at": 1}')
     with LabelFile(path) as file:
@@ -164,7 +156,7 @@ def test_blank_lines_and_a_missing_last_line_feed_are_no_harm(tmp_path: Path) ->
     assert [one.url for one in read_labels(path)] == ["u", URLS[0]]
 
 
-def test_a_byte_order_mark_that_an_editor_left_is_no_harm(tmp_path: Path) -> None:
+def test_a_byte_order_mark_that_an_editor_left_is_no_harm(tmp_path):
     path = tmp_path / "x.labels.jsonl"
     with LabelFile(path) as file:
         file.append(label())
@@ -172,16 +164,14 @@ def test_a_byte_order_mark_that_an_editor_left_is_no_harm(tmp_path: Path) -> Non
     assert read_labels(path) == (label(),)
 
 
-def test_a_line_nested_beyond_all_measure_is_an_error_like_any_other(tmp_path: Path) -> None:
+def test_a_line_nested_beyond_all_measure_is_an_error_like_any_other(tmp_path):
     path = tmp_path / "x.labels.jsonl"
     path.write_bytes(b'{"url": ' + b"[" * 99_999 + b"]" * 99_999 + b"}\n")
     with pytest.raises(LabelError, match=r"x\.labels\.jsonl:1"):
         read_labels(path)
 
 
-def test_a_second_session_on_the_same_file_is_refused_until_the_first_ends(
-    tmp_path: Path,
-) -> None:
+def test_a_second_session_on_the_same_file_is_refused_until_the_first_ends(tmp_path):
     first = LabelFile(tmp_path / "l.jsonl")
     with pytest.raises(LabelError, match="another session"):
         LabelFile(tmp_path / "l.jsonl")
@@ -189,7 +179,7 @@ def test_a_second_session_on_the_same_file_is_refused_until_the_first_ends(
     LabelFile(tmp_path / "l.jsonl").close()
 
 
-def test_a_label_survives_kill_9_the_moment_append_returns(tmp_path: Path) -> None:
+def test_a_label_survives_kill_9_the_moment_append_returns(tmp_path):
     path = tmp_path / "l.jsonl"
     program = f"""
         import itertools
@@ -214,7 +204,7 @@ def test_a_label_survives_kill_9_the_moment_append_returns(tmp_path: Path) -> No
     LabelFile(path).close()  # the lock died with its holder
 
 
-def test_a_full_disk_raises_an_error_and_damages_no_line(tmp_path: Path) -> None:
+def test_a_full_disk_raises_an_error_and_damages_no_line(tmp_path):
     path = tmp_path / "l.jsonl"
     program = f"""
         import resource, signal

@@ -1,7 +1,5 @@
 """Labels evaluate or train."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,7 +25,7 @@ ALL = [
 ]
 
 
-def test_evaluation_labels_never_train() -> None:
+def test_evaluation_labels_never_train():
     assert {one.url for one in training_labels(ALL)} == {"yes/training", "no/training"}
     assert {one.url for one in spam_labels(ALL)} == {"spam/training"}
     assert {one.url for one in evaluation_labels(ALL)} == {
@@ -37,12 +35,12 @@ def test_evaluation_labels_never_train() -> None:
     }
 
 
-def test_one_page_in_five_is_for_evaluation() -> None:
+def test_one_page_in_five_is_for_evaluation():
     drawn = sum(role_of(f"https://a.example/{n}") == "evaluation" for n in range(20_000))
     assert abs(drawn / 20_000 - EVALUATION_SHARE) < 0.015
 
 
 @given(st.text())
-def test_a_pages_role_follows_from_its_url_alone(url: str) -> None:
+def test_a_pages_role_follows_from_its_url_alone(url):
     assert role_of(url) == role_of(url)
     assert (role_of(url) == "evaluation") == (evaluation_hash(url) < EVALUATION_SHARE)

@@ -1,17 +1,11 @@
 """Pages kept beside the labels: whole, once, and readable without the crawl."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
 from focused.errors import LabelError
-from focused.labels.label_file import (
-    LabelledPageStore,
-    labelled_page_reader,
-    labelled_pages_path,
-)
+from focused.labels.label_file import LabelledPageStore, labelled_page_reader, labelled_pages_path
 from focused.web.page import Fetched
 from focused.web.warc_reader import WarcResponse, read_responses
 from tests.support.made_documents import pdf
@@ -32,7 +26,7 @@ def urls(path: Path) -> list[str]:
     return [one.url for one in read_responses(path) if isinstance(one, WarcResponse)]
 
 
-def test_a_kept_page_can_be_read_again_without_the_crawl(labels: Path) -> None:
+def test_a_kept_page_can_be_read_again_without_the_crawl(labels):
     path = labelled_pages_path(labels)
     assert path.name == "whales.labels.warc.gz"
     with LabelledPageStore(path) as kept:
@@ -44,7 +38,7 @@ def test_a_kept_page_can_be_read_again_without_the_crawl(labels: Path) -> None:
     assert labelled_page_reader(labels)("https://a.example/2") is None
 
 
-def test_a_kept_document_can_be_read_again(labels: Path) -> None:
+def test_a_kept_document_can_be_read_again(labels):
     paper = Fetched("https://a.example/x.pdf", 200, {}, pdf(["words of a paper"]))
     with LabelledPageStore(labelled_pages_path(labels)) as kept:
         kept.append(paper, at=2.0)
@@ -53,11 +47,11 @@ def test_a_kept_document_can_be_read_again(labels: Path) -> None:
     assert page.text.strip() == "words of a paper"
 
 
-def test_without_kept_pages_none_is_found(labels: Path) -> None:
+def test_without_kept_pages_none_is_found(labels):
     assert labelled_page_reader(labels)("https://a.example/1") is None
 
 
-def test_a_page_is_kept_once_across_sessions(labels: Path) -> None:
+def test_a_page_is_kept_once_across_sessions(labels):
     path = labelled_pages_path(labels)
     for _ in range(2):
         with LabelledPageStore(path) as kept:
@@ -66,7 +60,7 @@ def test_a_page_is_kept_once_across_sessions(labels: Path) -> None:
     assert urls(path) == [fetched(1).url]
 
 
-def test_a_record_cut_off_at_any_byte_is_cut_away_and_the_others_stay(labels: Path) -> None:
+def test_a_record_cut_off_at_any_byte_is_cut_away_and_the_others_stay(labels):
     path = labelled_pages_path(labels)
     lengths = []
     with LabelledPageStore(path) as kept:
@@ -81,7 +75,7 @@ def test_a_record_cut_off_at_any_byte_is_cut_away_and_the_others_stay(labels: Pa
         assert urls(path) == [fetched(n).url for n in (0, 1, 3)]
 
 
-def test_damage_in_the_middle_costs_no_page_behind_it(labels: Path) -> None:
+def test_damage_in_the_middle_costs_no_page_behind_it(labels):
     path = labelled_pages_path(labels)
     with LabelledPageStore(path) as kept:
         kept.append(fetched(0), at=2.0)
@@ -95,6 +89,6 @@ def test_damage_in_the_middle_costs_no_page_behind_it(labels: Path) -> None:
     assert set(urls(path)) >= {fetched(1).url, fetched(2).url}
 
 
-def test_a_file_that_cannot_be_opened_raises_an_error(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_opened_raises_an_error(tmp_path):
     with pytest.raises(LabelError, match="cannot be opened"):
         LabelledPageStore(tmp_path)

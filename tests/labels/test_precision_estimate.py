@@ -1,7 +1,5 @@
 """Shares with intervals of nominal coverage."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -25,15 +23,13 @@ def strata() -> st.SearchStrategy[Stratum]:
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # busy machines
 @given(st.lists(strata(), min_size=1, max_size=3), st.integers(0, 500))
-def test_a_share_lies_in_its_interval_and_between_nought_and_one(
-    found: list[Stratum], none_good: int
-) -> None:
+def test_a_share_lies_in_its_interval_and_between_nought_and_one(found, none_good):
     share = estimate_stratified_share(found, none_good)
     assert share is not None
     assert 0 <= share.low <= share.value <= share.high <= 1
 
 
-def test_one_stratum_has_the_interval_of_jeffreys() -> None:
+def test_one_stratum_has_the_interval_of_jeffreys():
     share = estimate_share(Stratum(pages=1_000, drawn=20, good=16))
     assert share is not None
     # From tables of Beta(16.5, 4.5).
@@ -42,26 +38,26 @@ def test_one_stratum_has_the_interval_of_jeffreys() -> None:
     assert share.high == pytest.approx(0.9283, abs=5e-4)
 
 
-def test_each_stratum_weighs_as_much_as_it_has_pages() -> None:
+def test_each_stratum_weighs_as_much_as_it_has_pages():
     share = estimate_stratified_share([Stratum(900, 10, 10), Stratum(100, 30, 0)])
     assert share is not None
     assert share.value == pytest.approx(0.9)
 
 
-def test_repeated_pages_are_in_the_whole_and_never_good() -> None:
+def test_repeated_pages_are_in_the_whole_and_never_good():
     share = estimate_stratified_share([Stratum(100, 10, 10)], none_good=100)
     assert share is not None
     assert share.value == pytest.approx(0.5)
     assert share.high <= 0.5
 
 
-def test_nothing_is_known_while_a_stratum_with_pages_has_no_label() -> None:
+def test_nothing_is_known_while_a_stratum_with_pages_has_no_label():
     assert estimate_share(Stratum(10, 0, 0)) is None
     assert estimate_stratified_share([Stratum(10, 5, 5), Stratum(1, 0, 0)]) is None
     assert estimate_stratified_share([Stratum(0, 0, 0)]) is None
 
 
-def test_an_empty_stratum_is_ignored() -> None:
+def test_an_empty_stratum_is_ignored():
     assert estimate_stratified_share([Stratum(10, 4, 2), Stratum(0, 0, 0)]) == estimate_share(
         Stratum(10, 4, 2)
     )
@@ -69,9 +65,7 @@ def test_an_empty_stratum_is_ignored() -> None:
 
 @pytest.mark.parametrize("shares", [(0.9, 0.1), (0.7, 0.02), (0.5, 0.3), (0.95, 0.05)])
 @pytest.mark.parametrize("drawn", [20, 60, 200])
-def test_the_interval_of_the_harvest_has_its_nominal_coverage(
-    shares: tuple[float, float], drawn: int
-) -> None:
+def test_the_interval_of_the_harvest_has_its_nominal_coverage(shares, drawn):
     rng = np.random.default_rng(1)
     on, off = 4_000, 6_000
     truth = (on * shares[0] + off * shares[1]) / (on + off)
@@ -99,11 +93,11 @@ def test_the_interval_of_the_harvest_has_its_nominal_coverage(
         (10, "0% (0 to 22)"),
     ],
 )
-def test_a_share_of_fewer_than_ten_answers_is_withheld(answers: int, words: str) -> None:
+def test_a_share_of_fewer_than_ten_answers_is_withheld(answers, words):
     share = estimate_share(Stratum(pages=100, drawn=answers, good=0))
     assert format_share(share, answers) == words
 
 
-def test_a_share_without_labels_in_one_stratum_gives_the_reason() -> None:
+def test_a_share_without_labels_in_one_stratum_gives_the_reason():
     share = estimate_stratified_share([Stratum(10, 12, 5), Stratum(9, 0, 0)])
     assert format_share(share, 12) == "too few answers: all on one of the classifier's two verdicts"

@@ -1,7 +1,5 @@
 """The graph of crawls: what their tables say."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -39,7 +37,7 @@ def links_of(graph: PageGraph) -> set[tuple[str, str]]:
     return forward
 
 
-def test_links_redirects_and_relevance_are_in_the_graph(tmp_path: Path) -> None:
+def test_links_redirects_and_relevance_are_in_the_graph(tmp_path):
     rows = [
         page(A, relevance=0.25),
         page(B, relevance=None, outcome="redirected", points_to=C),
@@ -57,7 +55,7 @@ def test_links_redirects_and_relevance_are_in_the_graph(tmp_path: Path) -> None:
     assert graph.relevance().tolist()[0] == 0.25 and np.isnan(graph.relevance()[1:]).all()
 
 
-def test_the_host_graph_counts_links_of_pages(tmp_path: Path) -> None:
+def test_the_host_graph_counts_links_of_pages(tmp_path):
     links = [(A, B), (A + "x", B), (A, A + "x"), (A, B + "y"), (B, C)]
     folder = crawl(tmp_path / "crawl", [A, A + "x", B], links)
     build_graph([folder], tmp_path / "graph")
@@ -69,7 +67,7 @@ def test_the_host_graph_counts_links_of_pages(tmp_path: Path) -> None:
         graph.hosts.node("z.example")
 
 
-def test_several_crawls_are_one_graph(tmp_path: Path) -> None:
+def test_several_crawls_are_one_graph(tmp_path):
     one = crawl(tmp_path / "one", [A], [(A, B)], relevance=0.2)
     two = crawl(tmp_path / "two", [A, B], [(A, C), (B, C)], relevance=0.7)
     build_graph([one, two], tmp_path / "graph")
@@ -79,9 +77,7 @@ def test_several_crawls_are_one_graph(tmp_path: Path) -> None:
     assert [each.target for each in graph.anchors(source=A)] == [B, C]
 
 
-def test_urls_with_equal_hashes_are_told_apart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_urls_with_equal_hashes_are_told_apart(tmp_path, monkeypatch):
     monkeypatch.setattr("focused.link_graph.build._KEY", "length")
     folder = crawl(tmp_path / "crawl", [A], [(A, B), (B, C)])
     build_graph([folder], tmp_path / "graph")
@@ -89,7 +85,7 @@ def test_urls_with_equal_hashes_are_told_apart(
     assert links_of(graph) == {(A, B), (B, C)}
 
 
-def test_the_archive_of_a_cluster_is_read(tmp_path: Path) -> None:
+def test_the_archive_of_a_cluster_is_read(tmp_path):
     for part, (source, target) in {"000": (A, B), "001": (B, C)}.items():
         made = crawl(tmp_path / part, [source], [(source, target)])
         for table in ("pages", "links"):
@@ -102,7 +98,7 @@ def test_the_archive_of_a_cluster_is_read(tmp_path: Path) -> None:
     assert [each.target for each in graph.anchors(source=B)] == [C]
 
 
-def test_a_second_build_at_the_same_time_is_refused(tmp_path: Path) -> None:
+def test_a_second_build_at_the_same_time_is_refused(tmp_path):
     folder = crawl(tmp_path / "crawl", [A], [(A, B)])
 
     def build_again(step: str) -> None:
@@ -113,7 +109,7 @@ def test_a_second_build_at_the_same_time_is_refused(tmp_path: Path) -> None:
     assert (tmp_path / "graph/graph.json").exists()
 
 
-def test_nofollow_links_can_be_left_out(tmp_path: Path) -> None:
+def test_nofollow_links_can_be_left_out(tmp_path):
     rows = [{"source": A, "target": B, "nofollow": True}, {"source": A, "target": C}]
     folder = write_crawl(tmp_path / "crawl", [page(A)], links=rows)
     build_graph([folder], tmp_path / "graph", nofollow=False)
@@ -121,7 +117,7 @@ def test_nofollow_links_can_be_left_out(tmp_path: Path) -> None:
     assert links_of(graph) == {(A, C)}
 
 
-def test_a_later_build_replaces_the_graph(tmp_path: Path) -> None:
+def test_a_later_build_replaces_the_graph(tmp_path):
     build_graph([crawl(tmp_path / "one", [A], [(A, B), (A, C)])], tmp_path / "graph")
     build_graph([crawl(tmp_path / "two", [A, D], [(A, B), (D, A)])], tmp_path / "graph")
     graph = PageGraph(tmp_path / "graph")
@@ -130,7 +126,7 @@ def test_a_later_build_replaces_the_graph(tmp_path: Path) -> None:
     assert graph.info.generation == 2
 
 
-def test_a_finished_crawl_has_a_graph_with_anchors(tmp_path: Path) -> None:
+def test_a_finished_crawl_has_a_graph_with_anchors(tmp_path):
     folder = crawl_corpus_web(tmp_path)
     build_graph([folder], tmp_path / "graph")
     graph = PageGraph(tmp_path / "graph")
@@ -140,7 +136,7 @@ def test_a_finished_crawl_has_a_graph_with_anchors(tmp_path: Path) -> None:
     assert link.anchor == "the whale article" and not link.nofollow
 
 
-def test_folders_that_are_no_graph_are_refused(tmp_path: Path) -> None:
+def test_folders_that_are_no_graph_are_refused(tmp_path):
     folder = crawl(tmp_path / "crawl", [A], [(A, B)])
     with pytest.raises(StateError, match="holds no link graph"):
         PageGraph(folder)
@@ -155,7 +151,7 @@ def test_folders_that_are_no_graph_are_refused(tmp_path: Path) -> None:
         PageGraph(tmp_path / "graph")
 
 
-def test_a_failed_build_leaves_the_graph_as_it_was(tmp_path: Path) -> None:
+def test_a_failed_build_leaves_the_graph_as_it_was(tmp_path):
     folder = crawl(tmp_path / "crawl", [A], [(A, B)])
     build_graph([folder], tmp_path / "graph")
     (folder / "links.parquet").write_bytes(b"PAR1 damaged")

@@ -1,9 +1,5 @@
 """Exports of the link graph, read again by other programs' readers."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import networkx as nx
 import pyarrow.parquet as pq
 import pytest
@@ -27,7 +23,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> PageGraph:
     return PageGraph(folder / "graph")
 
 
-def test_graphml_is_read_by_networkx(graph: PageGraph, tmp_path: Path) -> None:
+def test_graphml_is_read_by_networkx(graph, tmp_path):
     write_graph(ExportedGraph.pages(graph), tmp_path / "web.graphml")
     read = nx.read_graphml(tmp_path / "web.graphml")
     urls = nx.get_node_attributes(read, "url")
@@ -36,16 +32,14 @@ def test_graphml_is_read_by_networkx(graph: PageGraph, tmp_path: Path) -> None:
     assert relevance == {A: 0.5}
 
 
-def test_fetched_pages_are_exported_with_the_links_among_them(
-    graph: PageGraph, tmp_path: Path
-) -> None:
+def test_fetched_pages_are_exported_with_the_links_among_them(graph, tmp_path):
     write_graph(ExportedGraph.pages(graph, fetched_only=True), tmp_path / "web.parquet")
     rows = pq.read_table(tmp_path / "web.parquet").to_pylist()
     assert [(row["source"], row["target"]) for row in rows] == [(A, B)]
     assert pq.read_table(tmp_path / "web.nodes.parquet")["name"].to_pylist() == [A, B]
 
 
-def test_parquet_has_links_and_nodes(graph: PageGraph, tmp_path: Path) -> None:
+def test_parquet_has_links_and_nodes(graph, tmp_path):
     write_graph(ExportedGraph.pages(graph), tmp_path / "web.parquet")
     rows = pq.read_table(tmp_path / "web.parquet").to_pylist()
     assert {(row["source"], row["target"]) for row in rows} == LINKS
@@ -54,13 +48,13 @@ def test_parquet_has_links_and_nodes(graph: PageGraph, tmp_path: Path) -> None:
     assert [row["relevance"] for row in nodes] == [0.5, None, None]
 
 
-def test_the_host_graph_counts_links_of_pages(graph: PageGraph, tmp_path: Path) -> None:
+def test_the_host_graph_counts_links_of_pages(graph, tmp_path):
     write_graph(ExportedGraph.hosts(graph), tmp_path / "hosts.parquet")
     (row,) = pq.read_table(tmp_path / "hosts.parquet").to_pylist()
     assert row == {"source": "a.example", "target": "c.example", "links": 2}
 
 
-def test_another_suffix_is_refused(graph: PageGraph, tmp_path: Path) -> None:
+def test_another_suffix_is_refused(graph, tmp_path):
     with pytest.raises(ConfigurationError, match=r"neither \.graphml nor"):
         write_graph(ExportedGraph.pages(graph), tmp_path / "web.gexf")
     assert not list(tmp_path.iterdir())

@@ -55,16 +55,14 @@ def same(web: PageGraph) -> nx.DiGraph[str]:
     return made
 
 
-def test_pagerank_is_that_of_networkx(web: PageGraph, same: nx.DiGraph[str]) -> None:
+def test_pagerank_is_that_of_networkx(web, same):
     ranks = pagerank(web.into, web.out.degrees, tolerance=1e-10)
     expected = nx.pagerank(same, tol=1e-12)
     assert ranks.sum() == pytest.approx(1)
     assert dict(zip(web.urls, ranks, strict=True)) == pytest.approx(expected, abs=1e-8)
 
 
-def test_topic_sensitive_pagerank_is_that_of_networkx(
-    web: PageGraph, same: nx.DiGraph[str]
-) -> None:
+def test_topic_sensitive_pagerank_is_that_of_networkx(web, same):
     wanted = np.nan_to_num(web.relevance())
     ranks = pagerank(web.into, web.out.degrees, teleport=wanted, tolerance=1e-10)
     teleport = dict(zip(web.urls, wanted.tolist(), strict=True))
@@ -74,7 +72,7 @@ def test_topic_sensitive_pagerank_is_that_of_networkx(
         pagerank(web.into, web.out.degrees, teleport=0 * wanted)
 
 
-def test_lists_are_summed_in_parts(web: PageGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_are_summed_in_parts(web, monkeypatch):
     expected = pagerank(web.into, web.out.degrees)
     monkeypatch.setattr(stored_arrays, "_LINKS_A_PART", 16)
     assert pagerank(web.into, web.out.degrees) == pytest.approx(expected)
@@ -83,7 +81,7 @@ def test_lists_are_summed_in_parts(web: PageGraph, monkeypatch: pytest.MonkeyPat
 TOPIC, PORTAL = "https://topic.example/", "https://portal.example/"
 
 
-def test_distillation_finds_the_hub_and_the_authority_of_the_topic(tmp_path: Path) -> None:
+def test_distillation_finds_the_hub_and_the_authority_of_the_topic(tmp_path):
     """A portal with more in-links is off topic, and its pages vote for each other."""
     hubs = [f"https://hub{number}.example/" for number in range(3)]
     fans = [f"https://fan{number}.example/" for number in range(6)]
@@ -103,7 +101,7 @@ def test_distillation_finds_the_hub_and_the_authority_of_the_topic(tmp_path: Pat
     assert len(graph.into[graph.urls.node(PORTAL)]) == 26
 
 
-def test_a_graph_without_links_that_count_has_no_hubs(tmp_path: Path) -> None:
+def test_a_graph_without_links_that_count_has_no_hubs(tmp_path):
     inside = [("https://a.example/1", "https://a.example/2")]
     graph = graph_of(tmp_path, inside, {"https://a.example/1": 1.0})
     found = distill_topic(graph)

@@ -1,7 +1,5 @@
 """Sorted URLs and lists of links on disk: what is written comes back, and damage is an error."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -46,9 +44,7 @@ def offsets_and_bytes(offsets: list[int]) -> tuple[pa.Buffer, pa.Buffer]:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 @given(graphs, st.data())
-def test_lists_come_back(
-    tmp_path: Path, graph: tuple[int, set[tuple[int, int]]], data: st.DataObject
-) -> None:
+def test_lists_come_back(tmp_path, graph, data):
     nodes, links = graph
     stored = stored_lists(tmp_path, nodes, sorted(links))
     lists = [sorted(t for s, t in links if s == node) for node in range(nodes)]
@@ -63,7 +59,7 @@ def test_lists_come_back(
     assert [tuple(pair) for part in pairs for pair in part] == sorted(links)
 
 
-def test_a_node_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+def test_a_node_that_does_not_exist_is_an_error(tmp_path):
     stored = stored_lists(tmp_path, 3, [(0, 1)])
     for node in (-1, 3):
         with pytest.raises(IndexError, match=r"\[0, 3\)"):
@@ -75,7 +71,7 @@ texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(st.sets(texts.map("https://a.example/{}".format), max_size=20), texts)
-def test_urls_have_their_node_and_come_back(tmp_path: Path, urls: set[str], other: str) -> None:
+def test_urls_have_their_node_and_come_back(tmp_path, urls, other):
     ordered = sorted(urls)
     table = stored_urls(tmp_path, ordered)
     assert list(table) == ordered == table.urls(range(len(urls)))
@@ -83,7 +79,7 @@ def test_urls_have_their_node_and_come_back(tmp_path: Path, urls: set[str], othe
     assert table.find(other) is None
 
 
-def test_an_unknown_url_is_named(tmp_path: Path) -> None:
+def test_an_unknown_url_is_named(tmp_path):
     table = stored_urls(tmp_path, ["https://a.example/"])
     with pytest.raises(ConfigurationError, match=r"https://b\.example/: no page"):
         table.node("https://b.example/")
@@ -105,7 +101,7 @@ def open_all(graph: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["urls.arrow", "links.bounds.npy", "links.targets.npy"])
-def test_a_truncated_or_missing_file_is_an_error(graph: Path, name: str) -> None:
+def test_a_truncated_or_missing_file_is_an_error(graph, name):
     whole = (graph / name).read_bytes()
     for damaged in (whole[:-4], b""):
         (graph / name).write_bytes(damaged)
@@ -130,15 +126,13 @@ def test_a_truncated_or_missing_file_is_an_error(graph: Path, name: str) -> None
         ("targets", [[1, 2]]),
     ],
 )
-def test_arrays_that_are_no_lists_of_the_graph_are_an_error(
-    graph: Path, name: str, array: list[object]
-) -> None:
+def test_arrays_that_are_no_lists_of_the_graph_are_an_error(graph, name, array):
     np.save(graph / f"links.{name}.npy", np.array(array))
     with pytest.raises(StateError, match=r"links\.\w+\.npy: is damaged"):
         open_all(graph)
 
 
-def test_objects_are_not_loaded(graph: Path) -> None:
+def test_objects_are_not_loaded(graph):
     np.save(graph / "links.targets.npy", np.array([{}, {}]), allow_pickle=True)
     with pytest.raises(StateError, match=r"targets\.npy: is damaged"):
         open_all(graph)
@@ -155,7 +149,7 @@ def test_objects_are_not_loaded(graph: Path) -> None:
     ],
     ids=["fewer", "another column", "another type", "offsets", "no UTF-8"],
 )
-def test_urls_that_are_not_those_of_the_graph_are_an_error(graph: Path, table: pa.Table) -> None:
+def test_urls_that_are_not_those_of_the_graph_are_an_error(graph, table):
     write_urls(graph / "urls.arrow", table.to_reader())
     with pytest.raises(StateError, match=r"urls\.arrow: is damaged"):
         open_all(graph)

@@ -1,7 +1,5 @@
 """An apprentice with a simple prior, and links and examples for its tests."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType

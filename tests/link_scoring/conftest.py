@@ -1,7 +1,5 @@
 """Fixtures of the apprentice's tests."""
 
-from __future__ import annotations
-
 import pytest
 
 from focused.link_scoring.apprentice import Apprentice

@@ -1,7 +1,5 @@
 """The apprentice scores links of one page and of several pages."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

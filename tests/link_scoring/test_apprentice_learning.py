@@ -1,7 +1,5 @@
 """The apprentice learns from examples and restores its state."""
 
-from __future__ import annotations
-
 from itertools import product
 from string import ascii_lowercase
 

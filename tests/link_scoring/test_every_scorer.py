@@ -1,7 +1,5 @@
 """The contract of every link scorer; those of the orderings: test_every_policy.py."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Features of several in-links are merged into one row."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -200,7 +198,7 @@ def test_links_since_the_last_page_on_topic_are_counted():
 
 
 @given(st.lists(st.floats(-60, 60), min_size=len(FEATURE_NAMES), max_size=len(FEATURE_NAMES)))
-def test_features_are_rounded_by_a_thousandth_and_only_once(values: list[float]) -> None:
+def test_features_are_rounded_by_a_thousandth_and_only_once(values):
     once = round_features(values)
     assert np.allclose(once, values, rtol=1e-3, atol=1e-7)
     assert round_features(once) == once

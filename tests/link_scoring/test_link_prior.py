@@ -1,7 +1,5 @@
 """Link priors: shipped ones and files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,18 +1,11 @@
 """Fitting a link prior: weights, signs and sample weights."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
 import pytest
-from link_prior_fitting import (
-    COEFFICIENT_SIGNS,
-    LoggedRun,
-    fit_link_prior,
-    log_odds,
-)
+from link_prior_fitting import COEFFICIENT_SIGNS, LoggedRun, fit_link_prior, log_odds
 
 from focused.link_scoring.linear_model import PRIOR_FORMAT
 from focused.link_scoring.link_features import FEATURE_INDEX, FEATURE_NAMES

@@ -1,7 +1,5 @@
 """The recipe of the shipped link priors, from webs and topics to files and card."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,9 +44,7 @@ def fitted(folder: Path, **options: int) -> tuple[str, dict[str, bytes]]:
     return card, {each.name: each.read_bytes() for each in out.iterdir()}
 
 
-def test_a_prior_of_all_webs_and_one_without_each_are_written_with_their_card(
-    tmp_path: Path,
-) -> None:
+def test_a_prior_of_all_webs_and_one_without_each_are_written_with_their_card(tmp_path):
     card, files = fitted(tmp_path)
     priors = {name: msgspec.json.decode(text, type=LinkPriorFile) for name, text in files.items()}
     assert {name: prior.fitted_on for name, prior in priors.items()} == {
@@ -62,30 +58,28 @@ def test_a_prior_of_all_webs_and_one_without_each_are_written_with_their_card(
     assert "python training/link_prior.py --pages 15 --repeat 2 --seed 1000" in card
 
 
-def test_the_same_webs_and_seed_give_the_same_bytes_and_another_seed_others(
-    tmp_path: Path,
-) -> None:
+def test_the_same_webs_and_seed_give_the_same_bytes_and_another_seed_others(tmp_path):
     first, again = fitted(tmp_path / "first"), fitted(tmp_path / "again")
     assert first == again
     assert fitted(tmp_path / "other", seed=2)[1] != first[1]
 
 
 def test_the_recipe_needs_no_shipped_prior_for_these_may_be_what_it_is_to_mend(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr("focused.link_scoring.linear_model.list_shipped_priors", dict)
     with pytest.raises(ConfigurationError):
         load_link_prior()
     assert len(fitted(tmp_path)[1]) == 3
 
 
-def test_a_topic_belongs_to_the_web_that_its_prior_leaves_out(tmp_path: Path) -> None:
+def test_a_topic_belongs_to_the_web_that_its_prior_leaves_out(tmp_path):
     (web, topic), (_, foreign) = (web_and_topic(tmp_path, name) for name in NAMES)
     assert topics_of(web, [foreign, topic]) == [topic]
 
 
 @pytest.mark.parametrize("option", ["--pages", "--repeat", "--jobs"])
-def test_counts_begin_at_one(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_counts_begin_at_one(option, capsys):
     with pytest.raises(SystemExit):
         main([option, "0"])
     assert "0 is no number from 1 on" in capsys.readouterr().err

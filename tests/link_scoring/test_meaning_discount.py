@@ -1,7 +1,5 @@
 """Before the topic is found, a meaning unlike the topic's does not lower a link's rank."""
 
-from __future__ import annotations
-
 import pytest
 
 from focused.frontier.queued_link import QueuedLink

@@ -1,7 +1,5 @@
 """The online update corrects the prior as far as the examples justify."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import msgspec

@@ -1,7 +1,5 @@
 """Mean relevance of link positions relative to the crawl."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

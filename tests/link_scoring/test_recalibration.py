@@ -1,7 +1,5 @@
 """Scores of links are calibrated online, and keep their order."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Mean relevance of words."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 from itertools import product

@@ -5,8 +5,6 @@ front page's failure in ``pages.parquet``, or, of one that is no failure, its
 outcome. Traps are hosts whose pages lead to ever more pages.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import sys

@@ -1,7 +1,5 @@
 """A site whose pages need a login, and a second site, on loopback; every request is noted."""
 
-from __future__ import annotations
-
 import ssl
 import threading
 import time

@@ -1,7 +1,5 @@
 """The checks of the access log find planted violations, and nothing else."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.access_rules import Access, Rules, violations
@@ -26,7 +24,7 @@ def robots(host: str, start: float = 0.0, address: str = "") -> list[Access]:
     return at(host, (start, start, "/robots.txt"), address=address)
 
 
-def test_a_polite_log_has_none() -> None:
+def test_a_polite_log_has_none():
     log = [
         *robots("a.test"),
         *at("a.test", (1.0, 1.1, "/1"), (2.1, 2.1, "/2")),
@@ -77,5 +75,5 @@ def test_a_polite_log_has_none() -> None:
         ),
     ],
 )
-def test_what_is_planted_is_found(log: list[Access], message: str) -> None:
+def test_what_is_planted_is_found(log, message):
     assert violations(log, RULES) == [message]

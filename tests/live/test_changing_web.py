@@ -1,9 +1,6 @@
 """A real crawl of a changing web runs on the clock of its server."""
 
-from __future__ import annotations
-
 import time
-from pathlib import Path
 
 import pandas as pd
 
@@ -11,11 +8,7 @@ from focused.durations import DAY_S
 from focused_lab.change_history import Change, ChangeKind
 from focused_lab.changing_web.changing_replay import ChangingSource
 from focused_lab.changing_web.changing_web import ChangingWeb
-from focused_lab.freshness.crawl_evaluation import (
-    evaluate_crawl,
-    read_crawl_visits,
-    true_window,
-)
+from focused_lab.freshness.crawl_evaluation import evaluate_crawl, read_crawl_visits, true_window
 from focused_lab.recorded_web.replay_clock import ReplayClock
 from tests.lab.changing_web.test_changing_web import (
     END,
@@ -32,7 +25,7 @@ from tests.support.recorded_web import served
 SPEED = 100_000.0
 
 
-def test_a_crawl_runs_on_the_server_s_clock_and_sees_what_exists_then(tmp_path: Path) -> None:
+def test_a_crawl_runs_on_the_server_s_clock_and_sees_what_exists_then(tmp_path):
     topic = write_topic(tmp_path, HOME)
     with record(tmp_path / "web") as web:
         changing = ChangingWeb(web, histories(Change(ChangeKind.CREATED, 360 * DAY_S, 50)), LOUD)
@@ -61,7 +54,7 @@ def test_a_crawl_runs_on_the_server_s_clock_and_sees_what_exists_then(tmp_path: 
     assert 0.0 < evaluation.result.freshness <= 1.0
 
 
-def test_a_crawl_of_the_live_web_has_no_other_clock(tmp_path: Path) -> None:
+def test_a_crawl_of_the_live_web_has_no_other_clock(tmp_path):
     topic = write_topic(tmp_path, HOME)
     ended = crawl(topic, "", FOCUSED_CLOCK="0,0,1")
     assert ended.status != 0

@@ -1,10 +1,7 @@
 """``focused crawl --check`` on the folder of a real crawl."""
 
-from __future__ import annotations
-
 import re
 import shutil
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -48,9 +45,7 @@ def folder(topic: Path) -> Path:
 check = partial(focused, "crawl", "--check")
 
 
-def test_a_sound_crawl_is_reported_to_be_sound_by_folder_and_by_topic(
-    topic: Path, folder: Path
-) -> None:
+def test_a_sound_crawl_is_reported_to_be_sound_by_folder_and_by_topic(topic, folder):
     for what in (folder, topic):
         checked = check(what)
         found = re.search(r"([\d,]+) records of the WARC and 5 files beside it", checked.output)
@@ -59,7 +54,7 @@ def test_a_sound_crawl_is_reported_to_be_sound_by_folder_and_by_topic(
         assert "no damage was found" in checked.output
 
 
-def test_a_check_changes_nothing(folder: Path) -> None:
+def test_a_check_changes_nothing(folder):
     def files() -> dict[str, tuple[bytes, int]]:
         return {
             str(path): (path.read_bytes(), path.stat().st_mtime_ns)
@@ -72,7 +67,7 @@ def test_a_check_changes_nothing(folder: Path) -> None:
     assert files() == before
 
 
-def test_a_crawl_that_was_killed_is_sound(folder: Path) -> None:
+def test_a_crawl_that_was_killed_is_sound(folder):
     """Its last rows are in the journal; behind the WARC's end is what was being written."""
     with (folder / WARC_FILE).open("ab") as warc:
         warc.write(b"\x1f\x8b\x08 a record that was cut short")
@@ -156,9 +151,7 @@ def lose_a_row(folder: Path) -> str:
         lose_a_row,
     ],
 )
-def test_damage_is_named_and_the_status_is_not_0(
-    folder: Path, damage: Callable[[Path], str]
-) -> None:
+def test_damage_is_named_and_the_status_is_not_0(folder, damage):
     named = damage(folder)
     checked = check(folder, status=1)
     assert named in checked.output
@@ -168,7 +161,7 @@ def test_damage_is_named_and_the_status_is_not_0(
 
 
 @SmallDisk.needed
-def test_a_folder_on_a_read_only_disk_can_be_checked(folder: Path, tmp_path: Path) -> None:
+def test_a_folder_on_a_read_only_disk_can_be_checked(folder, tmp_path):
     with SmallDisk(tmp_path / "disk", kib=5_000) as disk:
         shutil.copytree(folder, disk.seen_from_here, dirs_exist_ok=True)
         disk.make_read_only()
@@ -176,27 +169,25 @@ def test_a_folder_on_a_read_only_disk_can_be_checked(folder: Path, tmp_path: Pat
     assert "no damage was found" in checked.output
 
 
-def test_a_crawl_that_runs_is_not_checked(folder: Path) -> None:
+def test_a_crawl_that_runs_is_not_checked(folder):
     store = StateStore.reopen(folder / "state")
     checked = check(folder, status=2)
     store.close()
     assert "in use by another crawl" in checked.output
 
 
-def test_a_folder_without_a_crawl_is_reported(tmp_path: Path) -> None:
+def test_a_folder_without_a_crawl_is_reported(tmp_path):
     checked = check(tmp_path, status=2)
     assert "there is no crawl's state" in checked.output
 
 
-def test_a_folder_is_not_a_topic(folder: Path) -> None:
+def test_a_folder_is_not_a_topic(folder):
     crawled = focused("crawl", folder, status=2)
     assert "name a topic file" in crawled.output
 
 
 @pytest.mark.parametrize("table", ["hosts", "host_ids", "links", "queue", "seen", "sources"])
-def test_a_crawl_never_continues_silently_from_a_damaged_row(
-    topic: Path, folder: Path, table: str
-) -> None:
+def test_a_crawl_never_continues_silently_from_a_damaged_row(topic, folder, table):
     _damage_all_rows_of(table, folder)
     topic = write_topic(topic.parent, SEED)
     with served(wide_web()) as site:

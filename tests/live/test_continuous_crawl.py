@@ -1,12 +1,9 @@
 """A continuous crawl over HTTP, of a web whose pages change, that is killed again and again."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
@@ -33,7 +30,7 @@ CHANGES = [Change(ChangeKind.CHANGED, day * DAY_S, 40, 20) for day in range(5, D
 
 
 @pytest.mark.long
-def test_ten_kills_lose_no_visit(tmp_path: Path) -> None:
+def test_ten_kills_lose_no_visit(tmp_path):
     rng = random.Random(1)
     topic = write_topic(
         tmp_path, HOME, revisit=f"continuous = true\nhours = {DAYS * 24}\npages_per_day = 20"

@@ -1,9 +1,6 @@
 """A crawl of a small site of HTML, PDF and office files, whose links lead on."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 
@@ -67,39 +64,39 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     return finished
 
 
-def test_links_of_documents_lead_on(done: Finished) -> None:
+def test_links_of_documents_lead_on(done):
     assert {"http://a.test/report", "http://a.test/last"} <= set(done.fetched())
     assert done.pages.loc["http://a.test/last", "parent"] == "http://a.test/report"
     assert done.pages.loc["http://a.test/last", "anchor"] == "the whale page"
 
 
-def test_documents_have_rows_like_pages(done: Finished) -> None:
+def test_documents_have_rows_like_pages(done):
     row = done.pages.loc["http://a.test/paper.pdf"]
     assert (row["title"], row["language"], row["content_type"]) == ("Whales at sea", "en", PDF)
     assert row["on_topic"]
     assert done.pages.loc["http://a.test/file.odt", "outcome"] == "noindex"
 
 
-def test_a_damaged_document_is_a_named_failure(done: Finished) -> None:
+def test_a_damaged_document_is_a_named_failure(done):
     assert done.pages.loc["http://a.test/broken.pdf", "failure"] == "damaged"
     assert done.pages.loc["http://a.test/data.bin", "failure"] == "wrong-type"
     failures = done.stats["failures"]
     assert failures["damaged"] == 1
 
 
-def test_the_pdf_and_the_html_of_one_work_are_duplicates(done: Finished) -> None:
+def test_the_pdf_and_the_html_of_one_work_are_duplicates(done):
     pages = done.pages.loc[["http://a.test/paper.pdf", "http://a.test/work.html"]]
     assert sorted(pages["duplicate_kind"].dropna()) == ["near"]
 
 
-def test_the_warc_holds_the_document_itself(done: Finished) -> None:
+def test_the_warc_holds_the_document_itself(done):
     row = done.pages.loc["http://a.test/paper.pdf"]
     record = read_response(done.folder / row["warc_file"], int(row["warc_offset"]))
     assert record is not None
     assert (record.body, record.headers["content-type"]) == (PAPER, PDF)
 
 
-def test_documents_are_exported(done: Finished, tmp_path: Path) -> None:
+def test_documents_are_exported(done, tmp_path):
     export_corpus(done.folder, tmp_path / "corpus", ExportOptions("jsonl"), now=0.0)
     lines = [
         json.loads(line)

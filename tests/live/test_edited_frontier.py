@@ -1,9 +1,6 @@
 """A stopped crawl's frontier is edited by the command, and the crawl resumes with it."""
 
-from __future__ import annotations
-
 import signal
-from pathlib import Path
 
 import pandas as pd
 
@@ -27,7 +24,7 @@ def frontier(*arguments: object) -> str:
     return focused("frontier", *arguments).stdout
 
 
-def test_what_was_added_is_fetched_and_what_was_dropped_is_not(tmp_path: Path) -> None:
+def test_what_was_added_is_fetched_and_what_was_dropped_is_not(tmp_path):
     topic = write_topic(tmp_path, SEED, delay_s=STRUCK_DELAY_S)
     links = tmp_path / "links.parquet"
     with served(wide_web(page(ADDED, html("Found by an operator"))), SLOWLY) as site:

@@ -1,10 +1,7 @@
 """Thirty hosts with a delay of a second each: no time is lost."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
-from pathlib import Path
 
 from focused_lab.recorded_web.replay_faults import FaultPlan, parse_fault
 from focused_lab.recorded_web.replay_server import AccessLogEntry
@@ -41,7 +38,7 @@ def ideal_s(asked: Sequence[AccessLogEntry]) -> float:
     return answering_s + DELAY_S * (len(asked) - 1)
 
 
-def test_hosts_do_not_wait_for_each_other(tmp_path: Path) -> None:
+def test_hosts_do_not_wait_for_each_other(tmp_path):
     topic = write_topic(tmp_path, *map(front_page, range(HOSTS)), delay_s=DELAY_S)
     with served(web(), SOMEWHAT_SLOWLY) as site:
         crawled = crawl(topic, site.address)

@@ -1,7 +1,5 @@
 """More than two hundred hosts, most of them hostile: the crawl ends and fetches all good pages."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys
@@ -211,26 +209,26 @@ def watch(process: subprocess.Popen[str], log: Path) -> float:
     return peak - began
 
 
-def test_there_are_as_many_hosts_as_documented() -> None:
+def test_there_are_as_many_hosts_as_documented():
     assert len({HUB, *GOOD, *HOSTILE}) == HOSTS
 
 
-def test_the_crawl_ends_by_itself(crawled: Crawled) -> None:
+def test_the_crawl_ends_by_itself(crawled):
     assert crawled.stats["end_reason"] == ENDS
     assert crawled.stats["hosts_in_back_off"] == 0
 
 
-def test_no_host_is_asked_more_often_than_it_may(crawled: Crawled) -> None:
+def test_no_host_is_asked_more_often_than_it_may(crawled):
     fronts = Counter(access.host for access in crawled.accesses if access.path == "/")
     limited = FAULTS.keys() - {"cookie-loop"}  # redirects are no tries
     assert max(fronts[host] for host in named(limited)) <= 2
 
 
-def test_memory_stays_within_its_bound(crawled: Crawled) -> None:
+def test_memory_stays_within_its_bound(crawled):
     assert crawled.more_memory_mb < MORE_MEMORY_MB
 
 
-def test_every_good_page_is_harvested(crawled: Crawled) -> None:
+def test_every_good_page_is_harvested(crawled):
     pages = crawled.done.pages
     harvested = set(pages[pages["on_topic"]]["url"])
     good = {f"http://{host}:{crawled.port}/{n}" for host in GOOD for n in range(GOOD_PAGES)}
@@ -238,14 +236,14 @@ def test_every_good_page_is_harvested(crawled: Crawled) -> None:
 
 
 @pytest.mark.parametrize("kind", FAULTS)
-def test_each_fault_is_reported_by_its_name(crawled: Crawled, kind: str) -> None:
+def test_each_fault_is_reported_by_its_name(crawled, kind):
     rows = [crawled.front(host) for host in named([kind])]
     outcomes = [row["failure"] if row["outcome"] == "failed" else row["outcome"] for row in rows]
     assert outcomes == [FAULTS[kind].expected] * OF_EACH
 
 
 @pytest.mark.parametrize("kind", TROUBLED_NAMES)
-def test_so_is_what_the_name_service_says(crawled: Crawled, kind: str) -> None:
+def test_so_is_what_the_name_service_says(crawled, kind):
     failures = [crawled.front(host)["failure"] for host in named([kind])]
     assert failures == [TROUBLED_NAMES[kind]] * OF_EACH
 
@@ -253,11 +251,11 @@ def test_so_is_what_the_name_service_says(crawled: Crawled, kind: str) -> None:
 @pytest.mark.parametrize(
     ("host", "failure"), [("tls-0.test", "tls"), ("refuses-0.test", "connect")]
 )
-def test_so_are_connections_that_come_to_nothing(crawled: Crawled, host: str, failure: str) -> None:
+def test_so_are_connections_that_come_to_nothing(crawled, host, failure):
     assert crawled.front(host)["failure"] == failure
 
 
-def test_the_report_counts_each_failure(crawled: Crawled) -> None:
+def test_the_report_counts_each_failure(crawled):
     rows = crawled.done.pages["failure"].value_counts().to_dict()
     rows.pop("")
     counted = {**crawled.report["failures"], "robots": crawled.report["robots_excluded"]}
@@ -265,41 +263,41 @@ def test_the_report_counts_each_failure(crawled: Crawled) -> None:
 
 
 @pytest.mark.parametrize("kind", TRAPS)
-def test_a_trap_costs_no_more_than_its_bound(crawled: Crawled, kind: str) -> None:
+def test_a_trap_costs_no_more_than_its_bound(crawled, kind):
     pages = crawled.done.pages
     for host in named([kind]):
         assert (pages["host"] == f"{host}:{crawled.port}").sum() <= TRAP_PAGES + 1, host
 
 
-def test_traps_are_reported_by_their_names(crawled: Crawled) -> None:
+def test_traps_are_reported_by_their_names(crawled):
     kinds = {line["kind"].removeprefix("trap: ") for line in crawled.stats["traps"]}
     assert kinds >= {"session id", "redirect loop", "repeated segments", "repeated parameters"}
 
 
-def test_private_addresses_are_refused_and_counted(crawled: Crawled) -> None:
+def test_private_addresses_are_refused_and_counted(crawled):
     assert crawled.stats["out_of_scope"]["private address"] >= len(PRIVATE_LINKS) + 2
 
 
-def test_nothing_was_asked_of_a_private_address(crawled: Crawled) -> None:
+def test_nothing_was_asked_of_a_private_address(crawled):
     assert [access for access in crawled.accesses if access.address == PRIVATE] == []
     rebound = {access.path for access in crawled.accesses if kind_of(access.host) == "rebinds"}
     assert rebound == {ROBOTS}
 
 
-def test_hosts_that_want_years_between_requests_are_reported(crawled: Crawled) -> None:
+def test_hosts_that_want_years_between_requests_are_reported(crawled):
     slow = {f"{host}:{crawled.port}": 43_200.0 for host in named(SLOW)}
     assert crawled.stats["long_crawl_delays"] == slow
     asked = [access.path for access in crawled.accesses if kind_of(access.host) in SLOW]
     assert asked == [ROBOTS] * OF_EACH
 
 
-def test_links_too_long_are_none_and_those_above_the_bound_are_counted(crawled: Crawled) -> None:
+def test_links_too_long_are_none_and_those_above_the_bound_are_counted(crawled):
     assert crawled.stats["links_over_limit"] > OF_EACH * 70_000
     asked = [access.path for access in crawled.accesses if kind_of(access.host) == "long-urls"]
     assert sorted(asked) == ["/"] * OF_EACH + [ROBOTS] * OF_EACH
 
 
-def test_each_page_of_mirrors_counts_once(crawled: Crawled) -> None:
+def test_each_page_of_mirrors_counts_once(crawled):
     pages = crawled.done.pages
     mirrors = {f"{host}:{crawled.port}" for host in named(["mirror"])}
     fetched = pages[pages["host"].isin(mirrors) & (pages["outcome"] == "fetched")]
@@ -307,7 +305,7 @@ def test_each_page_of_mirrors_counts_once(crawled: Crawled) -> None:
     assert fetched["duplicate_of"].notna().sum() == OF_EACH - 1  # whose links are not followed
 
 
-def test_copies_and_what_asks_to_be_left_alone_are_counted(crawled: Crawled) -> None:
+def test_copies_and_what_asks_to_be_left_alone_are_counted(crawled):
     stats = crawled.stats
     assert stats["noindex"] == OF_EACH
     assert stats["nofollow"] >= OF_EACH

@@ -1,7 +1,5 @@
 """A live crawl with pages that exceed the limits of time or memory."""
 
-from __future__ import annotations
-
 import signal
 import time
 from collections.abc import Iterator
@@ -61,25 +59,19 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Finished
         yield finish(process, topic), pages_asked(site)
 
 
-def test_the_crawl_ends_with_all_good_pages_on_one_core(
-    crawled: tuple[Finished, list[str]],
-) -> None:
+def test_the_crawl_ends_with_all_good_pages_on_one_core(crawled):
     done, _ = crawled
     assert done.status == 0, done.output
     assert {SEED, *GOOD} <= set(done.fetched())
 
 
 @pytest.mark.parametrize("url", SHAPES)
-def test_known_shapes_are_read_within_the_limits(
-    url: str, crawled: tuple[Finished, list[str]]
-) -> None:
+def test_known_shapes_are_read_within_the_limits(url, crawled):
     assert url in crawled[0].fetched()
 
 
 @pytest.mark.parametrize(("url", "kind"), [(ENDLESS, "parse-timeout"), (HUGE, "parse-memory")])
-def test_a_page_beyond_its_limits_is_a_named_failure_and_requested_once(
-    url: str, kind: str, crawled: tuple[Finished, list[str]]
-) -> None:
+def test_a_page_beyond_its_limits_is_a_named_failure_and_requested_once(url, kind, crawled):
     done, asked = crawled
     assert done.pages.loc[url, "failure"] == kind
     assert asked.count(url) == 1
@@ -102,9 +94,7 @@ def parsing(
 
 
 @pytest.mark.parametrize("parsing", [200.0], indirect=True)
-def test_a_page_that_was_being_parsed_when_the_crawl_was_killed_has_used_a_try(
-    parsing: tuple[Popen[str], Path, Served],
-) -> None:
+def test_a_page_that_was_being_parsed_when_the_crawl_was_killed_has_used_a_try(parsing):
     process, topic, site = parsing
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=HANGS_AFTER_S)
@@ -116,9 +106,7 @@ def test_a_page_that_was_being_parsed_when_the_crawl_was_killed_has_used_a_try(
 
 
 @pytest.mark.parametrize("parsing", [3.0], indirect=True)
-def test_ctrl_c_ends_a_crawl_that_is_parsing_such_a_page(
-    parsing: tuple[Popen[str], Path, Served],
-) -> None:
+def test_ctrl_c_ends_a_crawl_that_is_parsing_such_a_page(parsing):
     process, topic, site = parsing
     process.send_signal(signal.SIGINT)
     stopped = finish(process, topic)

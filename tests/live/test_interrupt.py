@@ -1,9 +1,6 @@
-"""Ctrl-C, a second crawl on the same folder, another topic's folder."""
-
-from __future__ import annotations
+"""Ctrl-C: a crawl stops in order, and the same command continues it."""
 
 import signal
-from pathlib import Path
 
 from focused_lab.recorded_web.replay_faults import FaultPlan, parse_fault
 from tests.live.webs import (
@@ -24,7 +21,7 @@ def latency(seconds: float) -> FaultPlan:
     return FaultPlan((parse_fault(f"*/1*:kind=latency,latency_s={seconds}"),))
 
 
-def test_ctrl_c_stops_in_order_and_the_same_command_continues(tmp_path: Path) -> None:
+def test_ctrl_c_stops_in_order_and_the_same_command_continues(tmp_path):
     topic = write_topic(tmp_path, SEED, delay_s=STRUCK_DELAY_S)
     with served(wide_web(), SLOWLY) as site:
         process = start(topic, site.address)
@@ -45,7 +42,7 @@ def test_ctrl_c_stops_in_order_and_the_same_command_continues(tmp_path: Path) ->
     assert len(asked) == len(set(asked))
 
 
-def test_ctrl_c_does_not_wait_for_hosts_that_are_not_due(tmp_path: Path) -> None:
+def test_ctrl_c_does_not_wait_for_hosts_that_are_not_due(tmp_path):
     topic = write_topic(tmp_path, SEED, delay_s=300.0)
     with served(wide_web()) as site:
         process = start(topic, site.address)
@@ -56,7 +53,7 @@ def test_ctrl_c_does_not_wait_for_hosts_that_are_not_due(tmp_path: Path) -> None
     assert "Traceback" not in stopped.output
 
 
-def test_a_second_ctrl_c_does_not_wait_for_slow_answers_and_loses_nothing(tmp_path: Path) -> None:
+def test_a_second_ctrl_c_does_not_wait_for_slow_answers_and_loses_nothing(tmp_path):
     topic = write_topic(tmp_path, SEED, timeout_s=600.0, politeness="max_tries = 9")
     with served(wide_web(), latency(200.0)) as site:
         process = start(topic, site.address)

@@ -1,7 +1,5 @@
 """Crawls of sites that need JavaScript, over loopback with a real Chromium."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
@@ -12,12 +10,9 @@ from typing import Any
 
 import pytest
 
-from focused.corpus.export import export_corpus
-from focused.corpus.page_selection import ExportOptions
 from focused.rendering.chromium import process_tree
 from focused.reports.crawl_folder import read_crawl
 from focused.reports.crawl_report import build_report
-from focused.web.warc_reader import read_response
 from tests.support.access_rules import ROBOTS, Rules, violations
 from tests.support.browser_pages import SANDBOX, browser
 from tests.support.crawling import Finished, crawl, finish, start, write_topic
@@ -123,18 +118,16 @@ def on_topic(finished: Finished, kind: str) -> int:
 
 
 @pytest.mark.parametrize("kind", SITES)
-def test_every_page_of_every_site_is_found(rendered: Finished, kind: str) -> None:
+def test_every_page_of_every_site_is_found(rendered, kind):
     assert on_topic(rendered, kind) == PAGES + 1
 
 
 @pytest.mark.parametrize("kind", FRAMEWORKS)
-def test_without_rendering_the_sites_of_frameworks_show_nothing(
-    reported: Finished, kind: str
-) -> None:
+def test_without_rendering_the_sites_of_frameworks_show_nothing(reported, kind):
     assert on_topic(reported, kind) == 0
 
 
-def test_only_pages_that_need_it_are_rendered(rendered: Finished) -> None:
+def test_only_pages_that_need_it_are_rendered(rendered):
     events, needed = rendered.stats["javascript"], len(FRAMEWORKS) * (PAGES + 1)
     assert events["gained"] == events["needing"] == needed
     assert events["rendered"] <= 1.2 * needed
@@ -142,14 +135,12 @@ def test_only_pages_that_need_it_are_rendered(rendered: Finished) -> None:
     assert set(rendered.pages[is_rendered]["host"].str.partition(".")[0]) == set(FRAMEWORKS)
 
 
-def test_bundles_are_fetched_once_a_crawl(
-    served: tuple[HostileHosts, str], rendered: Finished
-) -> None:
+def test_bundles_are_fetched_once_a_crawl(served, rendered):
     assets = [each.path for each in served[0].accesses if each.path.endswith(".js")]
     assert max(map(assets.count, set(assets))) <= 1
 
 
-def test_the_report_names_the_hosts_that_show_nothing(reported: Finished) -> None:
+def test_the_report_names_the_hosts_that_show_nothing(reported):
     found = reported.stats
     assert found["javascript"] == {"needing": 3}
     assert sorted(host.split(".")[0] for host in found["javascript_hosts"]) == sorted(FRAMEWORKS)
@@ -158,24 +149,7 @@ def test_the_report_names_the_hosts_that_show_nothing(reported: Finished) -> Non
     assert 'scope.javascript = "render"' in reported.output
 
 
-def test_the_warc_has_the_raw_response_and_the_rendered_page(rendered: Finished) -> None:
-    crawled = rendered.pages
-    row = crawled[crawled["title"] == "Whale 3 of vue"].iloc[0]
-    record = read_response(rendered.folder / row["warc_file"], int(row["warc_offset"]))
-    assert record is not None
-    assert b"Whales of the genus vue 3" in record.body
-    assert record.headers["content-type"] == "text/html; charset=utf-8"
-    assert row["bytes"] < 500
-
-
-def test_rendered_pages_are_exported(rendered: Finished, tmp_path: Path) -> None:
-    export_corpus(rendered.folder, tmp_path / "corpus", ExportOptions("jsonl"), now=0.0)
-    lines = "".join(file.read_text() for file in (tmp_path / "corpus").glob("*.jsonl*"))
-    for kind in FRAMEWORKS:
-        assert f"Whales of the genus {kind} 7 dive" in lines
-
-
-def test_subrequests_obey_robots_txt_delay_and_one_connection(tmp_path: Path) -> None:
+def test_subrequests_obey_robots_txt_delay_and_one_connection(tmp_path):
     browser()
     robots = "User-agent: *\nDisallow: /api/whales/3\n"
     delay_s = 0.3
@@ -196,7 +170,7 @@ def test_subrequests_obey_robots_txt_delay_and_one_connection(tmp_path: Path) ->
     assert finished.stats["javascript"].get("refused/robots", 0) >= 0
 
 
-def test_a_page_waits_longer_for_its_requests_than_its_scripts_may_run(tmp_path: Path) -> None:
+def test_a_page_waits_longer_for_its_requests_than_its_scripts_may_run(tmp_path):
     browser()
     with serving({"vue.test": behaviour("vue")}) as opened:
         finished = run(
@@ -221,9 +195,7 @@ def test_a_page_waits_longer_for_its_requests_than_its_scripts_may_run(tmp_path:
         ),
     ],
 )
-def test_without_a_browser_the_crawl_runs_and_says_what_it_missed(
-    tmp_path: Path, settings: Mapping[str, Any], reason: str
-) -> None:
+def test_without_a_browser_the_crawl_runs_and_says_what_it_missed(tmp_path, settings, reason):
     browser()
     with serving({f"{kind}.test": behaviour(kind) for kind in ("plain", "react")}) as opened:
         finished = run(tmp_path, *opened, settings=settings)
@@ -273,7 +245,7 @@ def running(tmp_path: Path) -> Iterator[tuple[Any, Path]]:
             process.wait()
 
 
-def test_the_crawl_survives_a_killed_browser(running: tuple[Any, Path]) -> None:
+def test_the_crawl_survives_a_killed_browser(running):
     process, topic = running
     for pid in page_processes(process.pid):
         os.kill(pid, signal.SIGKILL)
@@ -290,7 +262,7 @@ def test_the_crawl_survives_a_killed_browser(running: tuple[Any, Path]) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_no_process_outlives_the_crawl(running: tuple[Any, Path], number: int) -> None:
+def test_no_process_outlives_the_crawl(running, number):
     process, _ = running
     started = children(process.pid)
     os.kill(process.pid, number)
@@ -298,7 +270,7 @@ def test_no_process_outlives_the_crawl(running: tuple[Any, Path], number: int) -
     wait_until(lambda: not [pid for pid in started if is_running(pid)])
 
 
-def test_a_stopped_crawl_renders_its_pages_when_it_continues(running: tuple[Any, Path]) -> None:
+def test_a_stopped_crawl_renders_its_pages_when_it_continues(running):
     process, topic = running
     os.kill(process.pid, signal.SIGINT)
     crawled = finish(process, topic, 60).pages

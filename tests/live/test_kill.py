@@ -1,7 +1,5 @@
 """Repeated ``kill -9``: no harvest is lost, nothing settled is requested again."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -120,45 +118,29 @@ def pages_asked(session: Session) -> list[str]:
     return [url_of(access) for access in session.asked if access.path != "/robots.txt"]
 
 
-def test_the_process_was_killed_at_moments_of_all_kinds(crawls: Crawls) -> None:
+def test_the_process_was_killed_at_moments_of_all_kinds(crawls):
     kills = [kill for survivor in crawls.killed for kill in survivor.kills]
     assert len(kills) == crawls.storm.kills
     assert {kill.moment for kill in kills} == set(Moment)
 
 
-@pytest.mark.long
-def test_fifty_kills_leave_states_of_all_kinds(crawls_of: Callable[[Storm], Crawls]) -> None:
-    crawls = crawls_of(MANY)
-    kills = [kill for survivor in crawls.killed for kill in survivor.kills]
-    everything = len(crawls.in_peace.end.pages)
-    reached = [len(kill.left.rows) for kill in kills]
-    assert any(0 < rows < everything for rows in reached)
-    logs = [(each.end.folder / "crawl.log").read_text() for each in crawls.killed]
-    assert sum(log.count("Closing spider") - log.count("Spider closed") for log in logs) > 0
-    assert any(not kill.left.rows for kill in kills)
-    # Between the answers of the first robots.txt and of the first page.
-    assert any(kill.asked and not pages_asked(kill) for kill in kills)
-
-
-def test_the_same_command_continues_to_the_same_end(survivor: Survivor) -> None:
+def test_the_same_command_continues_to_the_same_end(survivor):
     assert survivor.end.status == 0, survivor.end.output
     assert "Traceback" not in survivor.end.output
 
 
-def test_what_was_harvested_in_all_is_what_a_crawl_in_peace_harvests(
-    survivor: Survivor, crawls: Crawls
-) -> None:
+def test_what_was_harvested_in_all_is_what_a_crawl_in_peace_harvests(survivor, crawls):
     assert set(crawls.in_peace.end.pages["outcome"]) == {"fetched", "redirected", "failed"}
     assert pages_of(survivor) == pages_of(crawls.in_peace)
     assert links_of(survivor) == links_of(crawls.in_peace)
 
 
-def test_no_row_is_lost_or_changed_by_a_kill(survivor: Survivor) -> None:
+def test_no_row_is_lost_or_changed_by_a_kill(survivor):
     for before, after in pairwise(session.left.rows for session in survivor.sessions):
         assert after[: len(before)] == before
 
 
-def test_every_link_that_was_found_is_settled_or_waits(survivor: Survivor) -> None:
+def test_every_link_that_was_found_is_settled_or_waits(survivor):
     assert any(session.left.queued for session in survivor.sessions)
     for left in (session.left for session in survivor.sessions if session.left != Left()):
         begun = left.linked | set(MOTLEY_SEEDS) if left.rows else left.linked
@@ -166,12 +148,12 @@ def test_every_link_that_was_found_is_settled_or_waits(survivor: Survivor) -> No
     assert not survivor.sessions[-1].left.queued
 
 
-def test_what_was_settled_before_a_kill_is_never_requested_again(survivor: Survivor) -> None:
+def test_what_was_settled_before_a_kill_is_never_requested_again(survivor):
     for before, after in pairwise(survivor.sessions):
         assert not before.left.settled & set(pages_asked(after))
 
 
-def test_only_the_one_request_of_a_host_in_flight_is_made_again(survivor: Survivor) -> None:
+def test_only_the_one_request_of_a_host_in_flight_is_made_again(survivor):
     for number, session in enumerate(survivor.sessions):
         later = {
             url_of(access) for each in survivor.sessions[number + 1 :] for access in each.asked
@@ -181,20 +163,18 @@ def test_only_the_one_request_of_a_host_in_flight_is_made_again(survivor: Surviv
         assert all(access is last_of_host[access.host] for access in again)
 
 
-def test_no_process_asks_for_anything_twice(survivor: Survivor) -> None:
+def test_no_process_asks_for_anything_twice(survivor):
     for session in survivor.sessions:
         assert max(Counter(map(url_of, session.asked)).values(), default=1) == 1
     assert {url_of(access) for each in survivor.sessions for access in each.asked} == motley_urls()
 
 
-def test_robots_txt_that_was_read_is_not_requested_again(survivor: Survivor) -> None:
+def test_robots_txt_that_was_read_is_not_requested_again(survivor):
     hosts = sum(url.endswith("/robots.txt") for url in motley_urls())
     assert survivor.sessions[-1].left.robots_fetched == hosts
 
 
-def test_a_host_is_not_asked_before_its_delay_is_over_whoever_asked_last(
-    survivor: Survivor,
-) -> None:
+def test_a_host_is_not_asked_before_its_delay_is_over_whoever_asked_last(survivor):
     """When an answer came to a dead process, the delay counts from when it was asked for."""
     earliest: dict[str, float] = {}
     for session in survivor.sessions:
@@ -210,13 +190,13 @@ def delay_after(access: AccessLogEntry) -> float:
     return UNHURRIED_DELAY_S if access.host == UNHURRIED and is_page else DELAY_S
 
 
-def test_the_rows_are_numbered_without_gaps_and_each_page_has_one(survivor: Survivor) -> None:
+def test_the_rows_are_numbered_without_gaps_and_each_page_has_one(survivor):
     pages = survivor.end.pages
     assert list(pages["seq"]) == list(range(len(pages)))
     assert pages["url"].is_unique
 
 
-def test_the_warc_holds_one_whole_record_per_response_at_its_offset(survivor: Survivor) -> None:
+def test_the_warc_holds_one_whole_record_per_response_at_its_offset(survivor):
     records = list(read_responses(survivor.end.folder / "pages.warc.gz"))
     assert all(isinstance(record, WarcResponse) for record in records)
     pages = survivor.end.pages
@@ -231,7 +211,7 @@ def test_the_warc_holds_one_whole_record_per_response_at_its_offset(survivor: Su
     assert sum(answer is not None for answer, _ in recorded) > len(records) // 2
 
 
-def test_the_links_of_every_page_are_there_once(survivor: Survivor) -> None:
+def test_the_links_of_every_page_are_there_once(survivor):
     pages = survivor.end.pages
     links = pd.read_parquet(survivor.end.folder / "links.parquet")
     with_links = set(pages[pages["outcome"] == "fetched"]["url"]) - {LAST_PAGE}

@@ -81,26 +81,26 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> list[Left]:
     return [*found, Left.in_folder(folder / "out")]
 
 
-def test_each_page_that_was_harvested_was_learned_from_once_and_in_order(left: list[Left]) -> None:
+def test_each_page_that_was_harvested_was_learned_from_once_and_in_order(left):
     for each in left:
         assert [(example.url, example.relevance) for example in each.examples] == each.harvested
     assert len(left[-1].examples) == len(all_pages())
 
 
-def test_no_lesson_is_lost_or_changed_by_a_kill(left: list[Left]) -> None:
+def test_no_lesson_is_lost_or_changed_by_a_kill(left):
     assert all(each.examples for each in left)
     for before, after in pairwise(left):
         assert after.examples[: len(before.examples)] == before.examples
 
 
-def test_the_next_process_knows_what_one_that_was_never_killed_would(left: list[Left]) -> None:
+def test_the_next_process_knows_what_one_that_was_never_killed_would(left):
     apprentice = Apprentice(WhaleClassifier())
     for example in left[-1].examples:
         apprentice.learn(example)
     assert left[-1].state == apprentice.state()
 
 
-def test_lessons_hold_the_evidence_by_which_their_links_were_fetched(left: list[Left]) -> None:
+def test_lessons_hold_the_evidence_by_which_their_links_were_fetched(left):
     of_links = [example for example in left[-1].examples if example.url != SEED]
     assert {len(example.features) for example in of_links} == {len(Apprentice.feature_names)}
     assert all(example.parent and example.tag_path_key for example in of_links)

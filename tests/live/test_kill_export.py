@@ -1,7 +1,5 @@
 """``kill -9`` during ``focused frontier export`` and the Parquet export."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -67,9 +65,7 @@ def assert_sound(folder: Path) -> None:
     focused("crawl", "--check", folder)
 
 
-def test_an_export_that_is_killed_leaves_the_old_file_and_the_next_one_is_whole(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_an_export_that_is_killed_leaves_the_old_file_and_the_next_one_is_whole(folder, tmp_path):
     target = tmp_path / "links.parquet"
     target.write_text("old")
     killed(KILLED_IN_AN_EXPORT, folder, target)
@@ -80,7 +76,7 @@ def test_an_export_that_is_killed_leaves_the_old_file_and_the_next_one_is_whole(
     assert_sound(folder)
 
 
-def test_parquet_files_that_are_killed_in_the_middle_are_the_old_ones(folder: Path) -> None:
+def test_parquet_files_that_are_killed_in_the_middle_are_the_old_ones(folder):
     pages, links = folder / "pages.parquet", folder / "links.parquet"
     before = links.read_bytes()
     killed(KILLED_IN_THE_PARQUET_FILES, folder)

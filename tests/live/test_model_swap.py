@@ -1,7 +1,5 @@
 """A model that is replaced during a crawl, or between two runs, is used."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +7,6 @@ import pytest
 import sklearn.linear_model  # noqa: F401  # a model is replaced while a crawl runs: no time to import
 
 from focused.classifier.model_file import load_model, save_model
-from focused.files import write_atomically
 from tests.live.test_training import start, write
 from tests.live.webs import wait_for_answers
 from tests.support.crawling import Finished, finish
@@ -47,9 +44,7 @@ def never(path: Path) -> None:
 @pytest.fixture(scope="module")
 def retrained(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     """A crawl whose model was replaced when it had some twenty pages."""
-    topic = write(tmp_path_factory.mktemp("retrained"))
-    lines = ("\t".join((category, url, "A page")) for category, url in SAMPLES)
-    (topic.parent / "directory.tsv").write_text("\n".join(lines) + "\n")
+    topic = write(tmp_path_factory.mktemp("retrained"), SAMPLES)
     with served(web()) as site:
         crawl = start(topic, site)
         # Samples with their robots.txt, then the seed and the first pages.
@@ -58,12 +53,12 @@ def retrained(tmp_path_factory: pytest.TempPathFactory) -> Finished:
         return finish(crawl, topic)
 
 
-def test_the_crawl_ends_in_order(retrained: Finished) -> None:
+def test_the_crawl_ends_in_order(retrained):
     assert retrained.status == 0, retrained.output
     assert set(NEW) <= set(retrained.fetched())
 
 
-def test_pages_are_classified_by_one_model_and_then_by_the_other(retrained: Finished) -> None:
+def test_pages_are_classified_by_one_model_and_then_by_the_other(retrained):
     pages = retrained.pages.sort_values("seq")
     models = list(dict.fromkeys(pages["model"]))
     assert len(models) == 2
@@ -73,21 +68,6 @@ def test_pages_are_classified_by_one_model_and_then_by_the_other(retrained: Fini
     assert pages[first]["on_topic"].any() and not pages[~first]["on_topic"].any()
 
 
-def test_the_log_tells_of_it(retrained: Finished) -> None:
+def test_the_log_tells_of_it(retrained):
     log = (retrained.folder / "crawl.log").read_text(encoding="utf-8")
     assert "classifies from now on" in log
-
-
-def test_a_file_that_is_not_a_model_changes_nothing_but_a_line_in_the_log(tmp_path: Path) -> None:
-    topic = write(tmp_path)
-    lines = ("\t".join((category, url, "A page")) for category, url in SAMPLES)
-    (tmp_path / "directory.tsv").write_text("\n".join(lines) + "\n")
-    with served(web()) as site:
-        crawl = start(topic, site)
-        wait_for_answers(site, len(SAMPLES) + 8 + 24, crawl)
-        write_atomically(tmp_path / "models" / "cheese.joblib", b"no model at all")
-        done = finish(crawl, topic)
-    assert done.status == 0, done.output
-    assert set(NEW) <= set(done.fetched())
-    assert done.pages["model"].nunique() == 1
-    assert "the new model was ignored" in (done.folder / "crawl.log").read_text(encoding="utf-8")

@@ -1,7 +1,5 @@
 """A live crawl with parser processes."""
 
-from __future__ import annotations
-
 import signal
 import time
 from pathlib import Path
@@ -22,7 +20,7 @@ from tests.support.forked import is_running
 from tests.support.recorded_web import served
 
 
-def test_the_same_pages_are_classified_alike_here_and_there(tmp_path: Path) -> None:
+def test_the_same_pages_are_classified_alike_here_and_there(tmp_path):
     found = []
     for readers in (0, 2):
         topic = write_topic(tmp_path / str(readers), SEED)
@@ -38,7 +36,7 @@ def test_the_same_pages_are_classified_alike_here_and_there(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_no_process_is_left_behind(how: signal.Signals, tmp_path: Path) -> None:
+def test_no_process_is_left_behind(how, tmp_path):
     topic = write_topic(tmp_path, SEED, delay_s=STRUCK_DELAY_S)
     with served(wide_web(), SLOWLY) as site:
         process = start(topic, site.address, FOCUSED_PARSER_PROCESSES=2)

@@ -1,7 +1,5 @@
 """A crawl through a proxy obeys robots.txt and the delay of each target host."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -58,9 +56,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Finished, list[Ac
     return done, proxy.accesses
 
 
-def test_all_requests_go_to_the_proxy_and_their_pages_come(
-    crawled: tuple[Finished, list[Access]],
-) -> None:
+def test_all_requests_go_to_the_proxy_and_their_pages_come(crawled):
     done, accesses = crawled
     assert done.status == 0, done.output
     allowed = {f"http://{host}/{n}" for host in HOSTS for n in range(PAGES) if n != 3}
@@ -69,9 +65,7 @@ def test_all_requests_go_to_the_proxy_and_their_pages_come(
     assert sorted(access.path for access in accesses) == sorted(allowed | robots)
 
 
-def test_robots_txt_of_each_host_comes_first_and_is_obeyed(
-    crawled: tuple[Finished, list[Access]],
-) -> None:
+def test_robots_txt_of_each_host_comes_first_and_is_obeyed(crawled):
     done, accesses = crawled
     for host in HOSTS:
         first, *_ = sorted((x for x in accesses if x.host == host), key=lambda access: access.start)
@@ -80,12 +74,10 @@ def test_robots_txt_of_each_host_comes_first_and_is_obeyed(
     assert set(pages[pages["failure"] == "robots"]["url"]) == {f"http://{h}/3" for h in HOSTS}
 
 
-def test_each_target_host_has_its_own_delay(crawled: tuple[Finished, list[Access]]) -> None:
+def test_each_target_host_has_its_own_delay(crawled):
     assert not impolite(crawled[1], DELAY_S, from_end=False)
 
 
-def test_no_private_address_and_local_name_is_requested_through_the_proxy(
-    crawled: tuple[Finished, list[Access]],
-) -> None:
+def test_no_private_address_and_local_name_is_requested_through_the_proxy(crawled):
     _, accesses = crawled
     assert {access.host for access in accesses} == set(HOSTS)

@@ -47,14 +47,14 @@ def failures(done: Finished) -> dict[str, str]:
     return {"/" + url.rpartition("/")[2]: kind for url, kind in pages["failure"].items()}
 
 
-def test_the_media_type_decides_before_the_body(done: Finished) -> None:
+def test_the_media_type_decides_before_the_body(done):
     assert done.status == 0, done.output
     wrong = dict.fromkeys(("/film", "/picture", "/paper"), "wrong-type")
     assert failures(done) == {**wrong, "/page": "too-large"}
     assert done.pages.filter(like="/film", axis="index")["status"].tolist() == [200]
 
 
-def test_bodies_that_are_no_pages_are_left_with_the_server(done: Finished) -> None:
+def test_bodies_that_are_no_pages_are_left_with_the_server(done):
     assert done.status == 0
     for path in ("/film", "/picture", "/paper"):
         assert sent.get(path, 0) < 10_000_000  # what buffers of the system take

@@ -1,7 +1,5 @@
 """One request at a time without delay over a recorded web: all runs fetch the same pages."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,9 +1,6 @@
-"""robots.txt as servers send it, over real HTTP: compressed, endless, mistyped, broken."""
-
-from __future__ import annotations
+"""robots.txt over real HTTP: compressed, endless, mistyped, with other statuses."""
 
 import gzip
-import zlib
 from collections.abc import Mapping
 
 import pytest
@@ -31,13 +28,9 @@ def endless(head: bytes, piece: bytes) -> Behaviour:
 
 TEXT = {"Content_Type": "text/plain"}
 FILES: Mapping[str, tuple[Behaviour, set[str]]] = {
-    "plain": (status(200, RULES, **TEXT), OBEYED),
     "gzip": (status(200, gzip.compress(RULES), Content_Encoding="gzip"), OBEYED),
-    "deflate": (status(200, zlib.compress(RULES), Content_Encoding="deflate"), OBEYED),
     "gzip-bomb": (packed(lambda: gzip.compress(RULES + LINE * BOMB_LINES, 1)), OBEYED),
     "no-gzip": (status(200, RULES, Content_Encoding="gzip"), SHUT),
-    "half-a-gzip": (status(200, gzip.compress(RULES)[:-10], Content_Encoding="gzip"), SHUT),
-    "not-asked-for": (status(200, RULES, Content_Encoding="br"), SHUT),
     "longer-than-a-page": (status(200, LINE * 300 + RULES, **TEXT), OBEYED),
     "longer-than-what-counts": (status(200, LINE * 700 + RULES, **TEXT), OPEN),
     "seventeen-megabytes": (
@@ -46,17 +39,7 @@ FILES: Mapping[str, tuple[Behaviour, set[str]]] = {
     ),
     "without-end": (endless(OK + b"\r\n" + RULES, LINE), OBEYED),
     "one-line-without-end": (endless(OK + b"\r\n" + RULES + b"Disallow: /", b"a" * 9_999), OBEYED),
-    "said-to-be-html": (status(200, RULES), OBEYED),
     "said-to-be-a-picture": (status(200, RULES, Content_Type="image/png"), OBEYED),
-    "said-to-be-utf-16": (
-        status(200, RULES, Content_Type="text/plain; charset=utf-16"),
-        OBEYED,
-    ),
-    "utf-16": (status(200, RULES.decode().encode("utf-16"), **TEXT), OBEYED),
-    "carriage-returns": (status(200, RULES.replace(b"\n", b"\r"), **TEXT), OBEYED),
-    "nul-bytes": (status(200, b"\0\0\n" + RULES + b"\0", **TEXT), OBEYED),
-    "page-not-found": (status(200, "<!doctype html><title>Not found</title><p>whales"), OPEN),
-    "nothing": (status(200, **TEXT), OPEN),
     "no-content": (status(204), OPEN),
     "gone": (status(410, RULES, **TEXT), OPEN),
     "not-now": (status(503, RULES, **TEXT), SHUT),
@@ -93,5 +76,5 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_what_counts_of_a_robots_txt_is_obeyed(name: str, asked: set[str]) -> None:
+def test_what_counts_of_a_robots_txt_is_obeyed(name, asked):
     assert {path for path in PATHS if f"{name}.test{path}" in asked} == FILES[name][1]

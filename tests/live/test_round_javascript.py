@@ -3,10 +3,6 @@
 Once started by the command, and once by Ray, with their state in shared storage.
 """
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from tests.live.test_javascript import PAGES, SANDBOX, behaviour, serving, topic_of
@@ -19,7 +15,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 
 @pytest.mark.parametrize("executor", ["local", "ray"])
-def test_every_page_of_every_site_is_rendered_and_found(tmp_path: Path, executor: str) -> None:
+def test_every_page_of_every_site_is_rendered_and_found(tmp_path, executor):
     browser()
     kinds = sorted(FRAMEWORKS)
     with serving({f"{kind}.test": behaviour(kind) for kind in kinds}) as (served, names):

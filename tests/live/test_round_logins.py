@@ -3,10 +3,6 @@
 Once started by the command, and once by Ray, with their state in shared storage.
 """
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from tests.live.login_site import MEMBERS, OTHERS, PAGES, PASSWORD, LoginSite, serve
@@ -18,9 +14,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 
 @pytest.mark.parametrize("executor", ["local", "ray"])
-def test_processes_log_in_and_write_no_secret(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, executor: str
-) -> None:
+def test_processes_log_in_and_write_no_secret(tmp_path, monkeypatch, executor):
     set_secrets(monkeypatch)
     with serve(LoginSite()) as site, names() as server:
         topic = topic_of(tmp_path / "topic", site, FORM)

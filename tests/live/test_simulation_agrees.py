@@ -1,9 +1,6 @@
 """A concurrent crawl and its simulation have the same harvest, within a tolerance."""
 
-from __future__ import annotations
-
 import random
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -47,9 +44,7 @@ def harvest(pages: pd.DataFrame) -> float:
 
 
 @pytest.mark.parametrize("policy", ["focused", "best-first", "bfs"])
-def test_spider_and_simulator_bring_the_same_harvest_concurrently(
-    tmp_path: Path, policy: str
-) -> None:
+def test_spider_and_simulator_bring_the_same_harvest_concurrently(tmp_path, policy):
     topic = write_topic(
         tmp_path,
         "http://h0.test/start",

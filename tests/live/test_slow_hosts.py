@@ -1,7 +1,5 @@
 """Two hundred hosts that send a byte at a time do not stop the others."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import time
@@ -62,7 +60,7 @@ def _watched(pid: int) -> tuple[float, int]:
 
 
 @pytest.mark.long
-def test_slow_hosts_keep_nobody_else_waiting(tmp_path: Path) -> None:
+def test_slow_hosts_keep_nobody_else_waiting(tmp_path):
     addresses = (*names("slow", SLOW), *names("good", GOOD), HUB)
     zone = {host: at(f"127.0.{2 + n // 200}.{1 + n % 200}") for n, host in enumerate(addresses)}
     with serve_hosts(web) as served, serve_names(zone) as name_server:

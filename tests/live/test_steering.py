@@ -1,10 +1,7 @@
 """A running crawl is watched and steered through its control folder."""
 
-from __future__ import annotations
-
 import json
 import time
-from pathlib import Path
 
 from focused.crawl.steering import (
     Action,
@@ -42,7 +39,7 @@ def executed(control: ControlFolder, command: Command, process: ForkedCommand) -
     return found[0]
 
 
-def test_an_operator_watches_pauses_steers_and_stops_a_crawl(tmp_path: Path) -> None:
+def test_an_operator_watches_pauses_steers_and_stops_a_crawl(tmp_path):
     topic = write_topic(tmp_path, SEED)
     control = ControlFolder(tmp_path / "out")
     with served(wide_web(), SLOWLY) as site:

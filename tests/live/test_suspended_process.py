@@ -1,10 +1,7 @@
 """A crawl whose process is suspended (SIGSTOP) continues."""
 
-from __future__ import annotations
-
 import signal
 import time
-from pathlib import Path
 
 import pytest
 
@@ -16,9 +13,7 @@ DELAY_S = 0.2
 
 
 @pytest.mark.parametrize("stopped_s", [12.0, pytest.param(60.0, marks=pytest.mark.long)])
-def test_a_crawl_that_was_stopped_continues_without_haste_and_loses_nothing(
-    tmp_path: Path, stopped_s: float
-) -> None:
+def test_a_crawl_that_was_stopped_continues_without_haste_and_loses_nothing(tmp_path, stopped_s):
     """It is stopped for longer than any answer may take."""
     topic = write_topic(tmp_path, SEED, delay_s=DELAY_S, timeout_s=10.0)
     with served(wide_web(), SLOWLY) as site:

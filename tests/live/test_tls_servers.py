@@ -1,9 +1,5 @@
 """TLS errors, each with its name, and certificates of all kinds."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from tests.live.tls_servers import (
@@ -56,18 +52,18 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Finished, dict[st
 
 
 @pytest.mark.parametrize("name", FETCHED)
-def test_certificates_are_not_verified(crawled: tuple[Finished, dict[str, str]], name: str) -> None:
+def test_certificates_are_not_verified(crawled, name):
     done, urls = crawled
     assert done.pages.loc[urls[name], "outcome"] == "fetched"
 
 
 @pytest.mark.parametrize("name", FAILED)
-def test_each_trouble_has_its_name(crawled: tuple[Finished, dict[str, str]], name: str) -> None:
+def test_each_trouble_has_its_name(crawled, name):
     done, urls = crawled
     assert done.pages.loc[urls[name], "failure"] == FAILED[name][1]
 
 
-def test_they_are_verified_for_who_asks_scrapy_to(tmp_path: Path) -> None:
+def test_they_are_verified_for_who_asks_scrapy_to(tmp_path):
     with serve_tls(FETCHED, tmp_path) as urls:
         topic = write_topic(
             tmp_path,

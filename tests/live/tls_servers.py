@@ -1,7 +1,5 @@
 """TLS servers on loopback, good and bad, a port each; certificates are made on the spot."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """Webs large enough to interrupt a crawl: some three hundred connected pages."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What every policy must guarantee."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,12 +18,7 @@ from focused.orderings import PolicyInputs, find_policy, ordering_names
 from focused.orderings.policy_names import ABLATION_PREFIX
 from focused.topic.topic_file import load_topic
 from focused.web.page import Classification, Link, Page
-from focused_lab.simulation.simulator import (
-    RecordedNetwork,
-    SimulatedRun,
-    hashed_latency,
-    simulate,
-)
+from focused_lab.simulation.simulator import RecordedNetwork, SimulatedRun, hashed_latency, simulate
 from tests.support.crawling import write_topic
 from tests.support.recorded_web import MemoryWeb, answer, html, page, redirect
 from tests.support.whale_models import WhaleClassifier, WhaleScorer
@@ -143,20 +136,18 @@ def check(answer: ScoredLinks, policy: Policy, count: int) -> None:
 @each_policy
 @pytest.mark.parametrize("count", [0, 1, 50])
 @pytest.mark.parametrize("relevance", [0.0, 0.4, 1.0])
-def test_scores_are_probabilities_one_a_link(
-    name: str, count: int, relevance: float, tmp_path: Path
-) -> None:
+def test_scores_are_probabilities_one_a_link(name, count, relevance, tmp_path):
     policy = made(name, tmp_path)
     check(policy.scorer.score(visit(relevance), links(count)), policy, count)
 
 
 @each_policy
-def test_each_policy_has_the_name_it_is_registered_by(name: str, tmp_path: Path) -> None:
+def test_each_policy_has_the_name_it_is_registered_by(name, tmp_path):
     assert made(name, tmp_path).name == name
 
 
 @each_policy
-def test_scoring_alone_changes_nothing(name: str, tmp_path: Path) -> None:
+def test_scoring_alone_changes_nothing(name, tmp_path):
     scorer = made(name, tmp_path).scorer
     first, second = (scorer.score(visit(), links(20)) for _ in range(2))
     assert np.array_equal(first.scores, second.scores)
@@ -165,7 +156,7 @@ def test_scoring_alone_changes_nothing(name: str, tmp_path: Path) -> None:
 
 # Depth-first takes its seeds last by design.
 @pytest.mark.parametrize("name", sorted({*ordering_names()} - {"dfs"}))
-def test_a_seed_comes_before_all_that_is_found(name: str, tmp_path: Path) -> None:
+def test_a_seed_comes_before_all_that_is_found(name, tmp_path):
     policy = made(name, tmp_path)
     scores = policy.scorer.score(visit(1.0), links(20)).scores
     found = max(policy.ordering(float(score), 3 + n) for n, score in enumerate(scores))
@@ -173,7 +164,7 @@ def test_a_seed_comes_before_all_that_is_found(name: str, tmp_path: Path) -> Non
 
 
 @each_policy
-def test_every_reachable_page_is_fetched_once(name: str, crawled: Callable[[str], Crawled]) -> None:
+def test_every_reachable_page_is_fetched_once(name, crawled):
     run = crawled(name).run
     assert run.end_reason == "frontier is empty"
     again = {url for url, count in Counter(run.asked).items() if count > 1}
@@ -186,18 +177,14 @@ def test_every_reachable_page_is_fetched_once(name: str, crawled: Callable[[str]
 
 
 @each_policy
-def test_the_same_seed_gives_the_same_crawl_and_two_crawls_share_no_state(
-    name: str, crawled: Callable[[str], Crawled], tmp_path: Path
-) -> None:
+def test_the_same_seed_gives_the_same_crawl_and_two_crawls_share_no_state(name, crawled, tmp_path):
     runs = [crawled(name).run, run_of(made(name, tmp_path), tmp_path)]
     assert runs[0].asked == runs[1].asked
     assert runs[0].pages.equals(runs[1].pages)
 
 
 @each_policy
-def test_scores_stay_probabilities_all_through_a_crawl(
-    name: str, crawled: Callable[[str], Crawled]
-) -> None:
+def test_scores_stay_probabilities_all_through_a_crawl(name, crawled):
     ours = crawled(name)
     found = [each for one in ours.settled for each in one.scored.values()]
     assert found
@@ -220,7 +207,7 @@ def breaks(inputs: PolicyInputs) -> Policy:
         ("breaks", r"could not be created: KeyError: 'nowhere' \(.*test_every_policy.py, line"),
     ],
 )
-def test_a_custom_function_that_returns_no_policy_is_an_error(function: str, message: str) -> None:
+def test_a_custom_function_that_returns_no_policy_is_an_error(function, message):
     maker = find_policy(f"{__name__}.{function}")
     with pytest.raises(ConfigurationError, match=message):
         maker(PolicyInputs(WhaleClassifier(), WhaleScorer()))

@@ -1,7 +1,5 @@
 """Our own policy and its ablations: each leaves out what its name says, and nothing else."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, fields
 

@@ -1,7 +1,5 @@
 """Pages in a real Chromium: what scripts add is read, and what they attack stays bounded."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal
@@ -16,15 +14,7 @@ import pytest
 
 from focused.rendering.chromium import ChromiumRenderer, can_unshare_network, process_tree
 from focused.rendering.subrequests import RefusalReason, RenderFailure, RenderLimits, RenderResult
-from tests.support.browser_pages import (
-    LIMITS,
-    SANDBOX,
-    Listener,
-    Site,
-    browser,
-    listener,
-    page,
-)
+from tests.support.browser_pages import LIMITS, SANDBOX, Listener, Site, browser, listener, page
 from tests.support.forked import is_running
 
 pytestmark = pytest.mark.long
@@ -49,8 +39,7 @@ class Window:
 def open_window(runner: asyncio.Runner, limits: RenderLimits = LIMITS, **options: Any) -> Window:
     clock = runner.get_loop().time
     return Window(
-        runner,
-        ChromiumRenderer(limits, clock, browser_path=browser(), sandbox=SANDBOX, **options),
+        runner, ChromiumRenderer(limits, clock, browser_path=browser(), sandbox=SANDBOX, **options)
     )
 
 
@@ -94,7 +83,7 @@ def text_of(result: RenderResult) -> str:
     return result.html.decode()
 
 
-def test_scripts_fetch_data_and_the_page_is_read_when_they_rest(patient_window: Window) -> None:
+def test_scripts_fetch_data_and_the_page_is_read_when_they_rest(patient_window):
     site = Site(
         {
             f"{URL}/app.js": (
@@ -113,7 +102,7 @@ def test_scripts_fetch_data_and_the_page_is_read_when_they_rest(patient_window: 
     assert not result.is_cut
 
 
-def test_waiting_for_the_host_does_not_count_for_the_time_of_a_page(unshare: bool) -> None:
+def test_waiting_for_the_host_does_not_count_for_the_time_of_a_page(unshare):
     limits = replace(LIMITS, time_s=8.0)
     site = Site(
         {f"{URL}/{n}.txt": ("text/plain", f"part {n}") for n in range(4)},
@@ -129,7 +118,7 @@ def test_waiting_for_the_host_does_not_count_for_the_time_of_a_page(unshare: boo
     assert not result.is_cut
 
 
-def test_code_that_is_busy_before_its_first_request_is_waited_for(patient_window: Window) -> None:
+def test_code_that_is_busy_before_its_first_request_is_waited_for(patient_window):
     site = Site({f"{URL}/late.txt": ("text/plain", "late text")})
     result = patient_window.render(
         "<body><script>setTimeout(() => { const until = Date.now() + 800;"
@@ -140,7 +129,7 @@ def test_code_that_is_busy_before_its_first_request_is_waited_for(patient_window
     assert "late text</body>" in text_of(result)
 
 
-def test_images_fonts_media_and_beacons_are_not_fetched(window: Window) -> None:
+def test_images_fonts_media_and_beacons_are_not_fetched(window):
     site = Site()
     result = window.render(
         "<img src=/a.png><video src=/a.mp4></video><link rel=stylesheet href=/a.css>"
@@ -152,7 +141,7 @@ def test_images_fonts_media_and_beacons_are_not_fetched(window: Window) -> None:
     assert site.asked == []
 
 
-def test_code_that_waits_for_a_style_sheet_continues(patient_window: Window) -> None:
+def test_code_that_waits_for_a_style_sheet_continues(patient_window):
     result = patient_window.render(
         "<script>const l = document.createElement('link'); l.rel = 'stylesheet';"
         "l.href = '/a.css'; l.onload = () => document.body.append('after the sheet');"
@@ -161,7 +150,7 @@ def test_code_that_waits_for_a_style_sheet_continues(patient_window: Window) -> 
     assert "after the sheet" in text_of(result)
 
 
-def test_scripts_of_other_sites_are_refused(patient_window: Window) -> None:
+def test_scripts_of_other_sites_are_refused(patient_window):
     site = Site({f"{URL}/own.js": (JS, "document.body.append('own')")})
     result = patient_window.render(
         "<body><script src=https://tracker.example/t.js></script><script src=/own.js></script>",
@@ -172,7 +161,7 @@ def test_scripts_of_other_sites_are_refused(patient_window: Window) -> None:
     assert site.asked == [f"{URL}/own.js"]
 
 
-def test_pages_share_no_storage_and_no_cookies(window: Window) -> None:
+def test_pages_share_no_storage_and_no_cookies(window):
     script = (
         "<script>document.body.append('before:' + localStorage.x + document.cookie);"
         "localStorage.x = 1; document.cookie = 'a=b'</script>"
@@ -181,7 +170,7 @@ def test_pages_share_no_storage_and_no_cookies(window: Window) -> None:
     assert "before:undefined<" in text_of(window.render(f"<body>{script}"))
 
 
-def test_scripts_cannot_replace_what_reads_the_page(window: Window) -> None:
+def test_scripts_cannot_replace_what_reads_the_page(window):
     result = window.render(
         "<body>real<script>Object.defineProperty(Element.prototype, 'outerHTML',"
         "{get: () => 'forged'}); document.documentElement.__defineGetter__('outerHTML',"
@@ -255,7 +244,7 @@ REACHING = {
 
 
 @pytest.mark.parametrize("attack", REACHING)
-def test_no_script_reaches_the_machine(window: Window, elsewhere: Listener, attack: str) -> None:
+def test_no_script_reaches_the_machine(window, elsewhere, attack):
     script = REACHING[attack].replace("PORT", str(elsewhere.port))
     script = script.replace("UDP", str(elsewhere.udp_port))
     site = Site()
@@ -268,7 +257,7 @@ def test_no_script_reaches_the_machine(window: Window, elsewhere: Listener, atta
 @pytest.mark.parametrize(
     "address", ["file:///etc/hostname", "chrome://version/", "view-source:file:///etc/hostname"]
 )
-def test_no_script_reads_files(window: Window, address: str) -> None:
+def test_no_script_reads_files(window, address):
     result = window.render(
         f"<body><p>still here</p><iframe src='{address}'></iframe><script>"
         f"fetch('{address}').then(r => r.text()).then(t => document.body.append('read ' + t))"
@@ -292,7 +281,7 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("attack", ENDLESS)
-def test_a_page_that_never_rests_is_bounded(window: Window, attack: str) -> None:
+def test_a_page_that_never_rests_is_bounded(window, attack):
     script, failure = ENDLESS[attack]
     began = window.runner.get_loop().time()
     result = window.render(f"<body><p>still here</p><script>{script}</script>")
@@ -305,7 +294,7 @@ def test_a_page_that_never_rests_is_bounded(window: Window, attack: str) -> None
     assert "fine" in text_of(window.render("<body><script>document.write('fine')</script>"))
 
 
-def test_a_memory_bomb_is_killed_and_named(window: Window) -> None:
+def test_a_memory_bomb_is_killed_and_named(window):
     patient = open_window(window.runner, PATIENT)
     result = patient.render(
         "<script>const kept = []; setInterval(() => { for (let n = 0; n < 4; n++)"
@@ -316,13 +305,13 @@ def test_a_memory_bomb_is_killed_and_named(window: Window) -> None:
     assert "fine" in text_of(window.render("<body><script>document.write('fine')</script>"))
 
 
-def test_a_full_heap_ends_only_its_page(window: Window) -> None:
+def test_a_full_heap_ends_only_its_page(window):
     result = window.render("<script>const a = []; while (true) a.push({x: [1, 2, 3]})</script>")
     assert result.failure is not None  # out of memory, or too long in garbage collections
     assert "fine" in text_of(window.render("<body><script>document.write('fine')</script>"))
 
 
-def test_a_huge_document_is_cut(window: Window) -> None:
+def test_a_huge_document_is_cut(window):
     limits = replace(PATIENT, html_bytes=100_000)
     small = open_window(window.runner, limits)
     script = "for (let n = 0; n < 20000; n++) document.body.append('many words ')"
@@ -333,7 +322,7 @@ def test_a_huge_document_is_cut(window: Window) -> None:
     assert result.is_cut
 
 
-def test_a_page_has_so_many_requests_and_bytes(window: Window) -> None:
+def test_a_page_has_so_many_requests_and_bytes(window):
     limits = replace(PATIENT, requests=5)
     few = open_window(window.runner, limits)
     site = Site()
@@ -346,7 +335,7 @@ def test_a_page_has_so_many_requests_and_bytes(window: Window) -> None:
     assert result.is_cut
 
 
-def test_a_killed_browser_is_replaced(window: Window) -> None:
+def test_a_killed_browser_is_replaced(window):
     assert text_of(window.render("<p>first</p>"))
     renderer = window.renderer
     before = renderer._current
@@ -363,7 +352,7 @@ def test_a_killed_browser_is_replaced(window: Window) -> None:
     assert renderer._current is not before
 
 
-def test_no_process_and_no_file_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_process_and_no_file_is_left(monkeypatch):
     # Not tmp_path: the path of Chromium's socket has a maximum length.
     with TemporaryDirectory() as folder, asyncio.Runner() as runner:
         monkeypatch.setattr("tempfile.tempdir", folder)
@@ -379,7 +368,7 @@ def test_no_process_and_no_file_is_left(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("path", ["/nowhere/chromium", __file__])
-def test_without_a_browser_pages_fail_by_name(path: str) -> None:
+def test_without_a_browser_pages_fail_by_name(path):
     with asyncio.Runner() as runner:
         renderer = ChromiumRenderer(
             LIMITS, runner.get_loop().time, browser_path=path, sandbox=False
@@ -389,7 +378,7 @@ def test_without_a_browser_pages_fail_by_name(path: str) -> None:
     assert path in result.detail
 
 
-def test_a_browser_that_does_not_start_is_tried_a_few_times(tmp_path: Path) -> None:
+def test_a_browser_that_does_not_start_is_tried_a_few_times(tmp_path):
     broken = tmp_path / "chromium"
     broken.write_text("#!/bin/sh\nexit 1\n")
     broken.chmod(0o700)

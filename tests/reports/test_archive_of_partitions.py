@@ -1,7 +1,5 @@
 """The archive of a crawl of many partitions is reported as one crawl."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
@@ -45,7 +43,7 @@ def whole(tmp_path: Path) -> Path:
     return folder
 
 
-def test_pages_are_in_the_order_they_were_fetched_with_their_partition(whole: Path) -> None:
+def test_pages_are_in_the_order_they_were_fetched_with_their_partition(whole):
     pages = read_crawl(whole).pages
     assert pages[["seq", "url", "partition"]].to_numpy().tolist() == [
         [0, SEED, "partition-0003"],
@@ -54,24 +52,24 @@ def test_pages_are_in_the_order_they_were_fetched_with_their_partition(whole: Pa
     ]
 
 
-def test_visits_refer_to_the_pages_of_the_whole(whole: Path) -> None:
+def test_visits_refer_to_the_pages_of_the_whole(whole):
     crawl = read_crawl(whole)
     assert list(crawl.visits["at"]) == [3.0, 7.0]
     assert list(crawl.visits["url"]) == [OTHER, DEEP]
     assert [crawl.pages["url"][page] for page in crawl.visits["page"]] == [OTHER, DEEP]
 
 
-def test_the_report_covers_all_partitions(whole: Path) -> None:
+def test_the_report_covers_all_partitions(whole):
     result = focused("report", whole)
     assert "seed.example" in result.output and "b.example" in result.output
 
 
-def test_a_path_through_several_partitions_is_explained(whole: Path) -> None:
+def test_a_path_through_several_partitions_is_explained(whole):
     assert [link["source"] for link in read_links_to(whole, OTHER)] == [SEED]
     assert explain_url(whole, OTHER).url == OTHER
 
 
-def test_a_crawl_that_has_not_ended_has_no_tables(tmp_path: Path) -> None:
+def test_a_crawl_that_has_not_ended_has_no_tables(tmp_path):
     (tmp_path / "state/partition-0001").mkdir(parents=True)
     with pytest.raises(StateError, match="no partition of this crawl has ended"):
         read_crawl(tmp_path)

@@ -1,10 +1,7 @@
 """Human labels estimate the true harvest of a crawl, and reveal a drifting classifier."""
 
-from __future__ import annotations
-
 import json
 import random
-from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -119,7 +116,7 @@ def test_the_true_harvest_is_within_the_interval_nineteen_times_of_twenty():
     assert inside >= 184  # 190 expected; by chance below this once in a hundred times
 
 
-def test_the_report_of_a_crawl_reads_its_topics_labels(tmp_path: Path):
+def test_the_report_of_a_crawl_reads_its_topics_labels(tmp_path):
     rows = crawl(200)
     path = tmp_path / "whales.labels.jsonl"
     with LabelFile(path) as file:
@@ -132,9 +129,7 @@ def test_the_report_of_a_crawl_reads_its_topics_labels(tmp_path: Path):
 
 
 @pytest.mark.parametrize("answers", [8, 40])
-def test_the_printed_report_withholds_shares_of_fewer_than_ten_answers(
-    tmp_path: Path, answers: int
-):
+def test_the_printed_report_withholds_shares_of_fewer_than_ten_answers(tmp_path, answers):
     rows = crawl(400)
     path = tmp_path / "whales.labels.jsonl"
     with LabelFile(path) as file:

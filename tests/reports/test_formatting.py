@@ -1,7 +1,5 @@
 """Formatted numbers, and untrusted text escaped."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,19 +17,19 @@ from focused.reports.formatting import format_duration, single_line
         (7260, "2 h 1 min"),
     ],
 )
-def test_a_duration_has_its_two_largest_units(seconds: float, words: str) -> None:
+def test_a_duration_has_its_two_largest_units(seconds, words):
     assert format_duration(seconds) == words
 
 
 @given(st.text())
-def test_foreign_text_becomes_one_printable_line(text: str) -> None:
+def test_foreign_text_becomes_one_printable_line(text):
     assert single_line(text).replace("\u200c", "").replace("\u200d", "").isprintable()
 
 
-def test_what_could_steer_the_terminal_is_written_out() -> None:
+def test_what_could_steer_the_terminal_is_written_out():
     assert single_line("Wha\x1b[31mles\u202e \t\n live") == r"Wha\x1b[31mles\u202e live"
 
 
 @given(st.text(), st.integers(1, 20))
-def test_foreign_text_is_cut_to_its_width(text: str, width: int) -> None:
+def test_foreign_text_is_cut_to_its_width(text, width):
     assert len(single_line(text, width)) <= width

@@ -1,7 +1,5 @@
 """Estimates of a collection's freshness and age, from visits to pages whose changes are known."""
 
-from __future__ import annotations
-
 import io
 import json
 from dataclasses import dataclass
@@ -78,7 +76,7 @@ def poisson_crawl(
     return Truth(crawl, float(np.mean(fresh)), float(np.mean(ages)))
 
 
-def test_the_intervals_contain_the_truth_nearly_always() -> None:
+def test_the_intervals_contain_the_truth_nearly_always():
     freshness, age = 0, 0
     for seed in range(20):
         truth = poisson_crawl(seed)
@@ -92,7 +90,7 @@ def test_the_intervals_contain_the_truth_nearly_always() -> None:
     assert age >= 16
 
 
-def test_the_intervals_allow_for_hosts_whose_pages_change_together() -> None:
+def test_the_intervals_allow_for_hosts_whose_pages_change_together():
     freshness, widths = 0, []
     for seed in range(20):
         truth = poisson_crawl(seed, in_bursts=True)
@@ -106,7 +104,7 @@ def test_the_intervals_allow_for_hosts_whose_pages_change_together() -> None:
     assert np.mean(widths) > 1.2 * (independent.freshness.high - independent.freshness.low)
 
 
-def test_with_few_hosts_there_are_intervals_too() -> None:
+def test_with_few_hosts_there_are_intervals_too():
     truth = poisson_crawl(1, hosts=2, pages_per_host=100)
     report = measure_freshness(truth.crawl)
     assert report is not None
@@ -114,12 +112,12 @@ def test_with_few_hosts_there_are_intervals_too() -> None:
     assert 0.01 < report.freshness.high - report.freshness.low < 0.3
 
 
-def test_the_same_seed_gives_the_same_report() -> None:
+def test_the_same_seed_gives_the_same_report():
     crawl = poisson_crawl(1, hosts=3).crawl
     assert measure_freshness(crawl, seed=3) == measure_freshness(crawl, seed=3)
 
 
-def test_hosts_that_change_most_come_first_with_their_rates() -> None:
+def test_hosts_that_change_most_come_first_with_their_rates():
     report = measure_freshness(poisson_crawl(2).crawl)
     assert report is not None
     load = [host["change_rate"] * host["pages"] for host in report.hosts]
@@ -129,7 +127,7 @@ def test_hosts_that_change_most_come_first_with_their_rates() -> None:
     assert sum(host["pages"] for host in report.hosts) == report.pages
 
 
-def test_a_larger_budget_buys_more_freshness_and_finds_more_changes() -> None:
+def test_a_larger_budget_buys_more_freshness_and_finds_more_changes():
     report = measure_freshness(poisson_crawl(2).crawl)
     assert report is not None
     budgets = report.budgets
@@ -141,14 +139,14 @@ def test_a_larger_budget_buys_more_freshness_and_finds_more_changes() -> None:
         assert less["changes_found"] < more["changes_found"]
 
 
-def test_equal_rates_give_the_freshness_of_even_visits() -> None:
+def test_equal_rates_give_the_freshness_of_even_visits():
     budgets, freshness = optimal_freshness(np.full(100, 0.2))
     r = 0.2 * 100 / np.array([5.0, 20.0, 80.0])
     found = np.interp([5.0, 20.0, 80.0], budgets, freshness)
     assert found == pytest.approx(-np.expm1(-r) / r, abs=0.003)
 
 
-def test_the_allocation_is_the_best_of_all_splits() -> None:
+def test_the_allocation_is_the_best_of_all_splits():
     slow, fast, each = 0.01, 1.0, 50
     budgets, freshness = optimal_freshness(np.repeat([slow, fast], each))
 
@@ -161,7 +159,7 @@ def test_the_allocation_is_the_best_of_all_splits() -> None:
     assert np.interp(10.0, budgets, freshness) == pytest.approx(best, abs=0.002)
 
 
-def test_pages_that_are_gone_count_as_gone_and_not_as_stale() -> None:
+def test_pages_that_are_gone_count_as_gone_and_not_as_stale():
     truth = poisson_crawl(3, hosts=4)
     pages = truth.crawl.pages
     pages.loc[pages.index[:10], "gone_at"] = DAYS * DAY_S
@@ -170,14 +168,12 @@ def test_pages_that_are_gone_count_as_gone_and_not_as_stale() -> None:
     assert (report.gone, report.pages) == (10, len(pages) - 10)
 
 
-def test_a_crawl_without_revisits_has_no_freshness(tmp_path: Path) -> None:
+def test_a_crawl_without_revisits_has_no_freshness(tmp_path):
     crawl = read_crawl(write_crawl(tmp_path, [good_page("http://a.test/")]))
     assert build_report(crawl)["freshness"] is None
 
 
-def test_the_report_of_a_continuous_crawl_shows_freshness_hosts_and_budgets(
-    living_crawl: Path, tmp_path: Path
-) -> None:
+def test_the_report_of_a_continuous_crawl_shows_freshness_hosts_and_budgets(living_crawl, tmp_path):
     screen = Console(file=io.StringIO(), width=120)
     print_report(living_crawl, screen, out=tmp_path)
     shown = screen.file.getvalue()
@@ -190,6 +186,6 @@ def test_the_report_of_a_continuous_crawl_shows_freshness_hosts_and_budgets(
     assert 0.5 < written["freshness"]["low"] <= written["freshness"]["value"] <= 1
 
 
-def test_the_report_is_plain_data(living_crawl: Path) -> None:
+def test_the_report_is_plain_data(living_crawl):
     report = report_to_dict(build_report(read_crawl(living_crawl)))
     assert json.loads(json.dumps(report["freshness"])) == report["freshness"]

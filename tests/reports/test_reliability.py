@@ -1,9 +1,5 @@
 """Scores compared with outcomes, and the reliability diagram."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -30,7 +26,7 @@ def counted(pairs: list[tuple[float, bool]]) -> tuple[np.ndarray, np.ndarray]:
     return np.array(scores, dtype=np.float64), np.array(on_topic, dtype=bool)
 
 
-def test_mean_scores_are_compared_with_classifications() -> None:
+def test_mean_scores_are_compared_with_classifications():
     pages = frame(
         [
             page(A, score=0.12, relevance=0.2),
@@ -50,7 +46,7 @@ def test_mean_scores_are_compared_with_classifications() -> None:
     assert table.by_labels is None
 
 
-def test_labels_evaluate_the_same_scores_too() -> None:
+def test_labels_evaluate_the_same_scores_too():
     pages = frame([good_page(A, score=0.8), page(B, score=0.8)])
     table = reliability(pages, {A: False, B: True, C: True})
     assert table is not None and table.by_labels is not None
@@ -61,7 +57,7 @@ def test_labels_evaluate_the_same_scores_too() -> None:
     assert table.by_labels.calibration_error == pytest.approx(0.2)
 
 
-def test_pages_without_a_label_have_no_part_in_what_labels_say() -> None:
+def test_pages_without_a_label_have_no_part_in_what_labels_say():
     rows = [page(A, score=0.8), page(B, score=0.86), page(C, score=0.1)]
     table = reliability(frame(rows), {A: True})
     assert table is not None and table.by_labels is not None
@@ -73,7 +69,7 @@ def test_pages_without_a_label_have_no_part_in_what_labels_say() -> None:
     assert without is not None and without.by_labels is None
 
 
-def test_what_nobody_predicted_and_what_does_not_count_has_no_part() -> None:
+def test_what_nobody_predicted_and_what_does_not_count_has_no_part():
     rows = [
         good_page(A, parent=None, score=1.0, depth=0),
         good_page(A + "moved", parent=A, score=1.0, depth=0),  # where a seed's redirect leads
@@ -88,7 +84,7 @@ def test_what_nobody_predicted_and_what_does_not_count_has_no_part() -> None:
     assert reliability(frame(rows[:-1])) is None
 
 
-def test_a_score_finds_its_bin_and_an_unknown_one_none() -> None:
+def test_a_score_finds_its_bin_and_an_unknown_one_none():
     table = reliability(frame([page(A, score=0.83)]))
     assert table is not None
     found = table.bin_of(0.899)
@@ -97,7 +93,7 @@ def test_a_score_finds_its_bin_and_an_unknown_one_none() -> None:
 
 
 @given(scored)
-def test_every_page_is_in_one_bin_that_spans_its_score(pairs: list[tuple[float, bool]]) -> None:
+def test_every_page_is_in_one_bin_that_spans_its_score(pairs):
     rows = [page(f"{A}{i}", score=s, on_topic=t) for i, (s, t) in enumerate(pairs)]
     table = reliability(frame(rows))
     assert table is not None
@@ -107,7 +103,7 @@ def test_every_page_is_in_one_bin_that_spans_its_score(pairs: list[tuple[float, 
 
 
 @given(scored)
-def test_the_brier_score_is_that_of_scikit_learn(pairs: list[tuple[float, bool]]) -> None:
+def test_the_brier_score_is_that_of_scikit_learn(pairs):
     scores, on_topic = counted(pairs)
     expected = float(np.mean((scores - on_topic) ** 2))
     if len(set(on_topic.tolist())) == 2:
@@ -116,9 +112,7 @@ def test_the_brier_score_is_that_of_scikit_learn(pairs: list[tuple[float, bool]]
 
 
 @given(scored, scored)
-def test_counts_of_two_crawls_add_up_to_those_of_both(
-    one: list[tuple[float, bool]], other: list[tuple[float, bool]]
-) -> None:
+def test_counts_of_two_crawls_add_up_to_those_of_both(one, other):
     apart = count_bins(*counted(one)) + count_bins(*counted(other))
     together = count_bins(*counted(one + other))
     assert score_errors(apart).brier == pytest.approx(score_errors(together).brier, abs=1e-5)
@@ -128,7 +122,7 @@ def test_counts_of_two_crawls_add_up_to_those_of_both(
     assert [added[count.place] for count in together] == [count.pages for count in together]
 
 
-def test_a_run_keeps_ten_counts_at_most_whatever_it_fetched() -> None:
+def test_a_run_keeps_ten_counts_at_most_whatever_it_fetched():
     rng = np.random.default_rng(0)
     scores = rng.random(20_000)
     counts = count_bins(scores, rng.random(20_000) < scores)
@@ -136,7 +130,7 @@ def test_a_run_keeps_ten_counts_at_most_whatever_it_fetched() -> None:
     assert score_errors(counts).calibration_error < 0.02
 
 
-def test_nothing_has_no_error() -> None:
+def test_nothing_has_no_error():
     assert (
         score_errors([]).calibration_error,
         score_errors([]).brier,
@@ -144,16 +138,14 @@ def test_nothing_has_no_error() -> None:
     ) == (0, 0, 0)
 
 
-def test_an_interval_is_wilsons() -> None:
+def test_an_interval_is_wilsons():
     # Brown, Cai, DasGupta (Statistical Science 16, 2001) recommend it for few trials
     assert wilson_interval(0, 10) == pytest.approx((0.0, 0.2775), abs=1e-4)
     assert wilson_interval(5, 10) == pytest.approx((0.2366, 0.7634), abs=1e-4)
 
 
 @pytest.mark.parametrize("labels", [None, {A: True}])
-def test_a_crawls_diagram_is_a_picture_with_and_without_labels(
-    tmp_path: Path, labels: dict[str, bool] | None
-) -> None:
+def test_a_crawls_diagram_is_a_picture_with_and_without_labels(tmp_path, labels):
     table = reliability(frame([page(A, score=0.2), good_page(B, score=0.9)]), labels)
     assert table is not None
     plot_crawl_reliability(table, tmp_path / "scores.png", "cost in $ and \\frac")

@@ -1,7 +1,5 @@
 """The time profile of a session."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -24,7 +22,7 @@ def stats(cpu_s: float = 9.0, there_s: float = 0.0, **stages: float) -> dict[str
     }
 
 
-def test_stages_have_time_per_page_and_share_slowest_first() -> None:
+def test_stages_have_time_per_page_and_share_slowest_first():
     spent = read_time_profile(stats())
     assert spent is not None
     stages = [tuple(each.values()) for each in spent["stages"]]
@@ -36,7 +34,7 @@ def test_stages_have_time_per_page_and_share_slowest_first() -> None:
     ]
 
 
-def test_what_other_processes_did_is_not_taken_from_the_rest() -> None:
+def test_what_other_processes_did_is_not_taken_from_the_rest():
     spent = read_time_profile(stats(there_s=2.0))
     assert spent is not None
     assert spent["stages"][0]["ms_per_page"] == 70.0
@@ -52,18 +50,18 @@ def test_what_other_processes_did_is_not_taken_from_the_rest() -> None:
         (9.0, {"scoring": 5.0}, "scoring takes most"),
     ],
 )
-def test_the_bottleneck_is_named(cpu_s: float, stages: dict[str, float], says: str) -> None:
+def test_the_bottleneck_is_named(cpu_s, stages, says):
     spent = read_time_profile(stats(cpu_s, **stages))
     assert spent is not None
     assert says in spent["bottleneck"]
 
 
 @pytest.mark.parametrize("statistics", [{}, {"profile": {}}, {"profile": {"pages": 0}}])
-def test_a_crawl_without_a_profile_has_none(statistics: dict[str, Any]) -> None:
+def test_a_crawl_without_a_profile_has_none(statistics):
     assert read_time_profile(statistics) is None
 
 
-def test_a_profile_of_another_version_is_passed_over() -> None:
+def test_a_profile_of_another_version_is_passed_over():
     statistics = stats()
     del statistics["profile"]["parser_process_s"]
     assert read_time_profile(statistics) is None

@@ -1,7 +1,5 @@
 """Why a page was fetched, or was not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -68,24 +66,24 @@ def printed(explanation: Explanation) -> str:
     return capture.get()
 
 
-def test_the_path_leads_from_the_seed_to_the_page(crawl: Path) -> None:
+def test_the_path_leads_from_the_seed_to_the_page(crawl):
     explanation = explain_url(crawl, GOOD)
     assert explanation.outcome == "fetched"
     assert [step.url for step in explanation.steps] == [SEED, HUB, GOOD]
     assert explanation.path_problem == ""
 
 
-def test_each_step_has_its_anchor_score_and_verdict(crawl: Path) -> None:
+def test_each_step_has_its_anchor_score_and_verdict(crawl):
     step = explain_url(crawl, GOOD).steps[-1]
     assert (step.anchor, step.score, step.relevance, step.on_topic) == ("Joins", 0.83, 0.95, True)
 
 
-def test_the_weightiest_feature_comes_first(crawl: Path) -> None:
+def test_the_weightiest_feature_comes_first(crawl):
     step = explain_url(crawl, GOOD).steps[-1]
     assert list(step.features) == ["anchor", "parent", "depth"]
 
 
-def test_evidence_that_the_crawls_prior_gives_no_weight_comes_last(tmp_path: Path) -> None:
+def test_evidence_that_the_crawls_prior_gives_no_weight_comes_last(tmp_path):
     values = {"in_links": 8.0, "siblings": 1.5, "parents": -2.0}
     rows = [{**row, "features": values} if row["url"] == GOOD else row for row in ROWS]
     settings = {"topic": {"scope": SCOPE, "training": {"link_prior": "all-webs"}}}
@@ -96,7 +94,7 @@ def test_evidence_that_the_crawls_prior_gives_no_weight_comes_last(tmp_path: Pat
     assert next(iter(step.features)) == "in_links"
 
 
-def test_a_seed_has_no_features(crawl: Path) -> None:
+def test_a_seed_has_no_features(crawl):
     explanation = explain_url(crawl, SEED)
     assert [step.features for step in explanation.steps] == [{}]
 
@@ -109,31 +107,31 @@ def test_a_seed_has_no_features(crawl: Path) -> None:
         "deep.example/sql/joins.html",
     ],
 )
-def test_a_url_may_be_typed_as_people_do(crawl: Path, typed: str) -> None:
+def test_a_url_may_be_typed_as_people_do(crawl, typed):
     assert explain_url(crawl, typed).url == GOOD
 
 
-def test_a_failure_is_explained_like_a_page(crawl: Path) -> None:
+def test_a_failure_is_explained_like_a_page(crawl):
     explanation = explain_url(crawl, "http://gone.example/")
     assert explanation.outcome == "failed"
     assert "failed: http-4xx" in printed(explanation)
 
 
-def test_a_noindex_page_is_reported_as_dropped(tmp_path: Path) -> None:
+def test_a_noindex_page_is_reported_as_dropped(tmp_path):
     asking = page(SEED, outcome="noindex", parent=None, relevance=0.9)
     explanation = explain_url(write_crawl(tmp_path, [asking]), SEED)
     assert explanation.outcome == "noindex"
     assert "relevance 0.90, dropped (noindex)" in printed(explanation)
 
 
-def test_a_feed_is_a_step_like_any_other(tmp_path: Path) -> None:
+def test_a_feed_is_a_step_like_any_other(tmp_path):
     feed = page(SEED, outcome="feed", parent=None, relevance=None)
     explanation = explain_url(write_crawl(tmp_path, [feed]), SEED)
     assert explanation.outcome == "feed"
     assert "a feed or sitemap" in printed(explanation)
 
 
-def test_an_unfollowed_link_is_reported_with_its_best_score_and_sources(crawl: Path) -> None:
+def test_an_unfollowed_link_is_reported_with_its_best_score_and_sources(crawl):
     explanation = explain_url(crawl, "http://waiting.example/")
     assert explanation.outcome == NOT_FETCHED
     assert explanation.in_links == (
@@ -145,19 +143,19 @@ def test_an_unfollowed_link_is_reported_with_its_best_score_and_sources(crawl: P
     assert "its best score was 0.25;" in printed(explanation)
 
 
-def test_a_link_out_of_scope_is_reported_with_the_reason(crawl: Path) -> None:
+def test_a_link_out_of_scope_is_reported_with_the_reason(crawl):
     explanation = explain_url(crawl, "http://denied.example/x")
     assert explanation.out_of_scope == "host denied"
     assert "out of scope (host denied)" in printed(explanation)
 
 
-def test_a_link_that_was_never_scored_is_reported_as_such(crawl: Path) -> None:
+def test_a_link_that_was_never_scored_is_reported_as_such(crawl):
     explanation = explain_url(crawl, "http://unscored.example/")
     assert explanation.out_of_scope == ""
     assert "no link to it was scored" in printed(explanation)
 
 
-def test_a_link_from_a_page_without_a_row_is_reported_without_a_path(tmp_path: Path) -> None:
+def test_a_link_from_a_page_without_a_row_is_reported_without_a_path(tmp_path):
     target = "http://x.example/"
     crawl = write_crawl(tmp_path, ROWS, links=[link(target, "http://lost.example/", 0.5)])
     explanation = explain_url(crawl, target)
@@ -165,29 +163,29 @@ def test_a_link_from_a_page_without_a_row_is_reported_without_a_path(tmp_path: P
     assert explanation.path_problem == "http://lost.example/ has no row in pages.parquet"
 
 
-def test_an_unknown_url_suggests_similar_ones(crawl: Path) -> None:
+def test_an_unknown_url_suggests_similar_ones(crawl):
     with pytest.raises(ConfigurationError, match="neither fetched it nor found") as caught:
         explain_url(crawl, "http://deep.example/sql/join.html")
     assert GOOD in str(caught.value)
 
 
-def test_a_part_of_a_url_is_met_with_the_urls_that_hold_it(crawl: Path) -> None:
+def test_a_part_of_a_url_is_met_with_the_urls_that_hold_it(crawl):
     with pytest.raises(ConfigurationError, match=GOOD):
         explain_url(crawl, "SQL/joins")
 
 
-def test_a_url_unlike_all_others_has_no_suggestions(crawl: Path) -> None:
+def test_a_url_unlike_all_others_has_no_suggestions(crawl):
     with pytest.raises(ConfigurationError) as caught:
         explain_url(crawl, "0")
     assert "near to it" not in str(caught.value)
 
 
-def test_a_crawl_without_links_still_explains_its_pages(crawl: Path) -> None:
+def test_a_crawl_without_links_still_explains_its_pages(crawl):
     (crawl / "links.parquet").unlink()
     assert explain_url(crawl, GOOD).outcome == "fetched"
 
 
-def test_a_redirect_is_reported_with_its_target(tmp_path: Path) -> None:
+def test_a_redirect_is_reported_with_its_target(tmp_path):
     old, older, new = (f"http://a.example/{name}" for name in ("old", "older", "new"))
     rows = [
         page(older, parent=None, outcome="redirected", points_to=old),
@@ -202,7 +200,7 @@ def test_a_redirect_is_reported_with_its_target(tmp_path: Path) -> None:
     assert "Redirects to http://a.example/new: gone" in printed(explanation)
 
 
-def test_redirects_in_a_circle_end_where_it_closes(tmp_path: Path) -> None:
+def test_redirects_in_a_circle_end_where_it_closes(tmp_path):
     one, two = "http://a.example/1", "http://a.example/2"
     rows = [
         page(one, parent=None, outcome="redirected", points_to=two),
@@ -212,7 +210,7 @@ def test_redirects_in_a_circle_end_where_it_closes(tmp_path: Path) -> None:
     assert [alias.url for alias in explanation.aliases] == [two, one]
 
 
-def test_an_unfetched_url_is_reported_with_the_page_that_names_it_canonical(tmp_path: Path) -> None:
+def test_an_unfetched_url_is_reported_with_the_page_that_names_it_canonical(tmp_path):
     node, name = "http://a.example/node/1", "http://a.example/whales"
     rows = [good_page(SEED, parent=None), good_page(node, parent=SEED, points_to=name)]
     explanation = explain_url(write_crawl(tmp_path, rows), name)
@@ -227,34 +225,32 @@ def test_an_unfetched_url_is_reported_with_the_page_that_names_it_canonical(tmp_
     )
 
 
-def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
+def test_a_missing_folder_is_an_error(tmp_path):
     with pytest.raises(StateError, match="no such folder"):
         explain_url(tmp_path / "none", GOOD)
 
 
-def test_a_parent_without_a_row_breaks_the_path_and_is_reported(tmp_path: Path) -> None:
+def test_a_parent_without_a_row_breaks_the_path_and_is_reported(tmp_path):
     crawl = write_crawl(tmp_path, [page(HUB, parent="http://lost.example/")])
     explanation = explain_url(crawl, HUB)
     assert [step.url for step in explanation.steps] == [HUB]
     assert "its parent http://lost.example/ has no row" in printed(explanation)
 
 
-def test_parents_in_a_circle_end_where_it_closes(tmp_path: Path) -> None:
+def test_parents_in_a_circle_end_where_it_closes(tmp_path):
     rows = [page(HUB, parent=GOOD), page(GOOD, parent=SEED), page(SEED, parent=GOOD)]
     explanation = explain_url(write_crawl(tmp_path, rows), HUB)
     assert [step.url for step in explanation.steps] == [SEED, GOOD, HUB]
     assert explanation.path_problem == f"the chain of parents has a cycle at {GOOD}"
 
 
-def test_of_two_rows_of_one_url_the_later_holds(tmp_path: Path) -> None:
+def test_of_two_rows_of_one_url_the_later_holds(tmp_path):
     rows = [failed(SEED, "timeout", parent=None), good_page(SEED, parent=None)]
     assert explain_url(write_crawl(tmp_path, rows), SEED).outcome == "fetched"
 
 
 @given(parents=st.lists(st.none() | st.integers(0, 9), min_size=1, max_size=8))
-def test_any_tangle_of_parents_is_explained(
-    tmp_path_factory: pytest.TempPathFactory, parents: list[int | None]
-) -> None:
+def test_any_tangle_of_parents_is_explained(tmp_path_factory, parents):
     urls = [f"http://h.example/{i}" for i in range(10)]
     rows = [page(urls[i], parent=None if p is None else urls[p]) for i, p in enumerate(parents)]
     crawl = write_crawl(tmp_path_factory.getbasetemp() / "tangle", rows)
@@ -264,7 +260,7 @@ def test_any_tangle_of_parents_is_explained(
     assert (explanation.steps[0].parent is None) == (explanation.path_problem == "")
 
 
-def test_the_explanation_is_printed_step_by_step_from_the_seed(crawl: Path) -> None:
+def test_the_explanation_is_printed_step_by_step_from_the_seed(crawl):
     lines = [line.strip() for line in printed(explain_url(crawl, GOOD)).splitlines()]
     assert lines == [
         GOOD,
@@ -302,14 +298,12 @@ def many(score: float, good: int, bad: int) -> list[dict[str, Any]]:
         "too few to tell what the score means"),
     ],
 )  # fmt: skip
-def test_a_score_is_explained_by_the_outcomes_of_similar_scores(
-    tmp_path: Path, good: int, bad: int, message: str
-) -> None:
+def test_a_score_is_explained_by_the_outcomes_of_similar_scores(tmp_path, good, bad, message):
     crawl = write_crawl(tmp_path, ROWS + many(0.85, good, bad))
     assert message in printed(explain_url(crawl, GOOD))
 
 
-def test_of_a_link_not_followed_the_best_score_is_explained(tmp_path: Path) -> None:
+def test_of_a_link_not_followed_the_best_score_is_explained(tmp_path):
     waiting = "http://waiting.example/"
     links = [link(waiting, HUB, 0.25), link(waiting, SEED, 0.72)]
     crawl = write_crawl(tmp_path, ROWS + many(0.75, 15, 15), links=links)
@@ -318,14 +312,14 @@ def test_of_a_link_not_followed_the_best_score_is_explained(tmp_path: Path) -> N
     assert "of 30 pages fetched with a score of 0.7 to 0.8, 15 were on topic" in explanation
 
 
-def test_a_score_without_fetched_pages_has_an_unknown_meaning(tmp_path: Path) -> None:
+def test_a_score_without_fetched_pages_has_an_unknown_meaning(tmp_path):
     waiting = "http://waiting.example/"
     crawl = write_crawl(tmp_path, ROWS, links=[link(waiting, HUB, 0.25)])
     explanation = printed(explain_url(crawl, waiting))
     assert "no page was fetched with a score of 0.2 to 0.3" in explanation
 
 
-def test_a_score_that_only_orders_links_is_no_probability(tmp_path: Path) -> None:
+def test_a_score_that_only_orders_links_is_no_probability(tmp_path):
     crawl = write_crawl(tmp_path, ROWS, settings={"policy": "best-first"})
     explanation = printed(explain_url(crawl, GOOD))
     assert "score 0.83, a rank, not a probability" in explanation

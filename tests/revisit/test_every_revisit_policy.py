@@ -1,7 +1,5 @@
 """What every revisit policy must guarantee."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -62,7 +60,7 @@ def driven(request: pytest.FixtureRequest) -> tuple[str, RevisitSchedule, dict]:
     return request.param, schedule, times
 
 
-def test_values_are_numbers_that_never_fall(driven: tuple[str, RevisitSchedule, dict]) -> None:
+def test_values_are_numbers_that_never_fall(driven):
     _, schedule, times = driven
     for page in range(PAGES):
         last = times[page][-1]
@@ -71,15 +69,13 @@ def test_values_are_numbers_that_never_fall(driven: tuple[str, RevisitSchedule, 
         assert values == sorted(values)
 
 
-def test_a_visit_in_the_past_has_a_value(driven: tuple[str, RevisitSchedule, dict]) -> None:
+def test_a_visit_in_the_past_has_a_value(driven):
     _, schedule, times = driven
     assert schedule.policy.value(0, times[0][-1] - DAY) >= 0
     assert 0 <= schedule.policy.change_probability(0, times[0][-1] - DAY) <= 1
 
 
-def test_a_higher_price_never_brings_a_visit_forward(
-    driven: tuple[str, RevisitSchedule, dict],
-) -> None:
+def test_a_higher_price_never_brings_a_visit_forward(driven):
     _, schedule, times = driven
     for page in range(PAGES):
         due = [schedule.policy.due_at(page, price) for price in (1e-6, 1.0, 1e3, 1e5, 1e7)]
@@ -92,9 +88,7 @@ def test_a_higher_price_never_brings_a_visit_forward(
 _ROUNDED = ("tianwang", "sampling-proportional", "sampling-greedy", "sampling-adaptive")
 
 
-def test_the_value_reaches_the_price_when_a_page_is_due(
-    driven: tuple[str, RevisitSchedule, dict],
-) -> None:
+def test_the_value_reaches_the_price_when_a_page_is_due(driven):
     name, schedule, _ = driven
     for page in range(PAGES):
         due = schedule.policy.due_at(page, schedule.price)
@@ -102,7 +96,7 @@ def test_the_value_reaches_the_price_when_a_page_is_due(
             assert schedule.policy.value(page, due) == pytest.approx(schedule.price, rel=1e-3)
 
 
-def test_change_probabilities_are_probabilities(driven: tuple[str, RevisitSchedule, dict]) -> None:
+def test_change_probabilities_are_probabilities(driven):
     _, schedule, times = driven
     for page in range(PAGES):
         found = [
@@ -111,18 +105,18 @@ def test_change_probabilities_are_probabilities(driven: tuple[str, RevisitSchedu
         assert 0 <= found[0] <= found[1] <= 1
 
 
-def test_no_page_is_forgotten(driven: tuple[str, RevisitSchedule, dict]) -> None:
+def test_no_page_is_forgotten(driven):
     _, _, times = driven
     assert min(len(visits) for visits in times.values()) >= 4
 
 
 @each_policy
-def test_the_same_visits_give_the_same_schedule(name: str) -> None:
+def test_the_same_visits_give_the_same_schedule(name):
     assert drive(name, 5)[1] == drive(name, 5)[1]
 
 
 @each_policy
-def test_records_are_all_that_a_policy_needs_after_a_restart(name: str) -> None:
+def test_records_are_all_that_a_policy_needs_after_a_restart(name):
     records = MemorySchedule()
     schedule, times = drive(name, 10, records)
     again = made(name, records)
@@ -135,7 +129,7 @@ def test_records_are_all_that_a_policy_needs_after_a_restart(name: str) -> None:
 
 
 @each_policy
-def test_records_of_a_page_are_small_and_end_with_it(name: str) -> None:
+def test_records_of_a_page_are_small_and_end_with_it(name):
     sizes: dict[int, int] = {}
     groups = ("collection", "site", "directory", "bucket", "class", "model", "price", "all")
 
@@ -158,7 +152,7 @@ def test_records_of_a_page_are_small_and_end_with_it(name: str) -> None:
 
 
 @each_policy
-def test_a_removed_page_is_unknown(name: str) -> None:
+def test_a_removed_page_is_unknown(name):
     policy = made(name)
     policy.add(1, 0, 0, 1.0, 0.0)
     policy.add(2, 0, 0, 1.0, 0.0)
@@ -171,7 +165,7 @@ def test_a_removed_page_is_unknown(name: str) -> None:
 
 
 @each_policy
-def test_visits_within_a_moment_and_after_years_do_no_harm(name: str) -> None:
+def test_visits_within_a_moment_and_after_years_do_no_harm(name):
     policy = made(name)
     policy.add(1, 0, 0, 1.0, 0.0)
     at = 0.0
@@ -184,7 +178,7 @@ def test_visits_within_a_moment_and_after_years_do_no_harm(name: str) -> None:
 
 
 @each_policy
-def test_a_weight_of_zero_asks_for_no_visit(name: str) -> None:
+def test_a_weight_of_zero_asks_for_no_visit(name):
     policy = made(name)
     policy.add(1, 0, 0, 0.0, 0.0)
     assert policy.due_at(1, 1.0) == math.inf
@@ -199,7 +193,7 @@ _LEARNING = [
 
 
 @pytest.mark.parametrize("name", _LEARNING)
-def test_pages_that_change_more_are_visited_more(name: str) -> None:
+def test_pages_that_change_more_are_visited_more(name):
     _, times = drive(name, 60)
     fast = np.mean([len(times[page]) for page in FAST])
     slow = np.mean([len(times[page]) for page in range(PAGES) if page not in FAST])
@@ -208,7 +202,7 @@ def test_pages_that_change_more_are_visited_more(name: str) -> None:
 
 @each_policy
 @pytest.mark.parametrize("years", [-30, 10, 100])
-def test_a_date_outside_of_the_interval_counts_as_none(name: str, years: int) -> None:
+def test_a_date_outside_of_the_interval_counts_as_none(name, years):
     """The account of a wrong clock; 100 years are after 2106."""
     at, states = 1_700_000_000.0, []
     for changed_at in (at + years * 365 * DAY, None):

@@ -1,7 +1,5 @@
 """The hazard model learns which pages change, and follows bursts."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -29,11 +27,11 @@ def trained() -> Hazard:
     return policy
 
 
-def test_a_page_that_changed_often_is_due_before_one_that_never_did(trained: Hazard) -> None:
+def test_a_page_that_changed_often_is_due_before_one_that_never_did(trained):
     assert trained.due_at(0, 1.0) < trained.due_at(1, 1.0)
 
 
-def test_due_times_in_a_batch_are_those_of_single_pages_about_now(trained: Hazard) -> None:
+def test_due_times_in_a_batch_are_those_of_single_pages_about_now(trained):
     now = 15 * MEAN_S + 39
     pages = [page for page in range(40) if page % 2 == 0]
     prices = [trained.value(page, now) for page in pages]
@@ -41,14 +39,14 @@ def test_due_times_in_a_batch_are_those_of_single_pages_about_now(trained: Hazar
     assert batch == pytest.approx([now] * len(pages), abs=DAY_S)
 
 
-def test_the_value_is_proportional_to_the_weight() -> None:
+def test_the_value_is_proportional_to_the_weight():
     policy = Hazard(RevisitInputs(MEAN_S, MemorySchedule()))
     policy.add(0, 0, 0, 1.0, 0.0)
     policy.add(1, 0, 0, 2.0, 0.0)
     assert policy.value(1, MEAN_S) == pytest.approx(2 * policy.value(0, MEAN_S))
 
 
-def test_features_do_not_know_the_outcome_of_their_visit() -> None:
+def test_features_do_not_know_the_outcome_of_their_visit():
     """The weights after one batch of coin flips stay near the prior."""
     policy = Hazard(RevisitInputs(MEAN_S, MemorySchedule()))
     rng = random.Random(1)
@@ -59,7 +57,7 @@ def test_features_do_not_know_the_outcome_of_their_visit() -> None:
     assert max(abs(weight) for weight in policy.weights[3:]) < 0.5
 
 
-def test_pages_that_stop_changing_are_still_expected_to_change_some_day() -> None:
+def test_pages_that_stop_changing_are_still_expected_to_change_some_day():
     """A step of the model must not overshoot where its predictions were certain and wrong."""
     mean_s = 3 * DAY_S
     policy = Hazard(RevisitInputs(mean_s, MemorySchedule()))

@@ -1,7 +1,5 @@
 """The revisit schedule: due times, budget, price, siblings; in memory and on disk."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Iterator, Sequence
@@ -74,14 +72,14 @@ def add_pages(schedule: RevisitSchedule, pages: int) -> None:
         schedule.add(page, 0, 0, 1.0, START + page)
 
 
-def test_the_page_that_is_due_first_is_taken_first(schedules: Schedules) -> None:
+def test_the_page_that_is_due_first_is_taken_first(schedules):
     schedule = schedules.make()
     add_pages(schedule, 3)
     now = START + MEAN_S
     assert [schedule.take(now), schedule.take(now), schedule.take(now)] == [0, 1, 2]
 
 
-def test_a_taken_page_is_not_taken_again_until_its_visit_is_recorded(schedules: Schedules) -> None:
+def test_a_taken_page_is_not_taken_again_until_its_visit_is_recorded(schedules):
     schedule = schedules.make()
     add_pages(schedule, 1)
     now = START + MEAN_S
@@ -91,7 +89,7 @@ def test_a_taken_page_is_not_taken_again_until_its_visit_is_recorded(schedules: 
     assert schedule.take(now + MEAN_S) == 0
 
 
-def test_a_page_that_is_removed_is_forgotten(schedules: Schedules) -> None:
+def test_a_page_that_is_removed_is_forgotten(schedules):
     schedule = schedules.make()
     add_pages(schedule, 3)
     assert schedule.take(START + MEAN_S) == 0
@@ -103,26 +101,26 @@ def test_a_page_that_is_removed_is_forgotten(schedules: Schedules) -> None:
         schedule.reschedule(0)
 
 
-def test_no_page_is_due_before_the_minimal_interval(schedules: Schedules) -> None:
+def test_no_page_is_due_before_the_minimal_interval(schedules):
     schedule = schedules.make(min_interval_s=5 * DAY_S)
     add_pages(schedule, 1)
     schedule.add(1, 0, 0, 100.0, START)
     assert schedules.next_due_at() == pytest.approx(START + 5 * DAY_S)
 
 
-def test_no_page_is_due_after_the_maximal_interval(schedules: Schedules) -> None:
+def test_no_page_is_due_after_the_maximal_interval(schedules):
     schedule = schedules.make("hazard", max_interval_s=2 * DAY_S)
     schedule.add(0, 0, 0, 0.0, START)
     assert schedules.next_due_at() == pytest.approx(START + 2 * DAY_S)
 
 
-def test_hazard_forces_a_visit_after_three_mean_intervals(schedules: Schedules) -> None:
+def test_hazard_forces_a_visit_after_three_mean_intervals(schedules):
     schedule = schedules.make("hazard")
     schedule.add(0, 0, 0, 0.0, START)
     assert schedules.next_due_at() == pytest.approx(START + 3 * MEAN_S)
 
 
-def test_a_page_that_was_put_back_is_due_no_earlier(schedules: Schedules) -> None:
+def test_a_page_that_was_put_back_is_due_no_earlier(schedules):
     schedule = schedules.make("hazard")
     add_pages(schedule, 2)
     now = START + 10 * DAY_S
@@ -134,7 +132,7 @@ def test_a_page_that_was_put_back_is_due_no_earlier(schedules: Schedules) -> Non
     assert schedules.next_due_at() == pytest.approx(now + 50 * DAY_S, abs=DAY_S / 10)
 
 
-def test_the_price_settles_so_that_visits_meet_the_budget(schedules: Schedules) -> None:
+def test_the_price_settles_so_that_visits_meet_the_budget(schedules):
     schedule = schedules.make()
     add_pages(schedule, 40)
     now, last = START, {page: START + page for page in range(40)}
@@ -147,7 +145,7 @@ def test_the_price_settles_so_that_visits_meet_the_budget(schedules: Schedules) 
     assert schedule.price == pytest.approx(MEAN_S, rel=0.05)
 
 
-def test_a_change_raises_the_change_probability_of_its_site(schedules: Schedules) -> None:
+def test_a_change_raises_the_change_probability_of_its_site(schedules):
     """Once the policy has learned that the pages of a site change together."""
     schedule = schedules.make("hazard")
     policy = schedule.policy
@@ -175,7 +173,7 @@ def test_a_change_raises_the_change_probability_of_its_site(schedules: Schedules
     assert policy.change_probability(sibling, now) > probabilities[sibling]
 
 
-def test_a_committed_schedule_survives_a_crash(tmp_path: Path) -> None:
+def test_a_committed_schedule_survives_a_crash(tmp_path):
     schedules = Schedules(tmp_path / "state")
     schedule = schedules.make("hazard")
     add_pages(schedule, 80)
@@ -199,7 +197,7 @@ def test_a_committed_schedule_survives_a_crash(tmp_path: Path) -> None:
     schedules.store.abandon()
 
 
-def test_pages_of_a_site_are_found_in_order_in_whatever_order_they_came(tmp_path: Path) -> None:
+def test_pages_of_a_site_are_found_in_order_in_whatever_order_they_came(tmp_path):
     pages = random.Random(0).sample(range(1_000), 300)
     with state(tmp_path) as records:
         for page in pages:
@@ -214,7 +212,7 @@ def test_pages_of_a_site_are_found_in_order_in_whatever_order_they_came(tmp_path
         assert records.pages_of_site(1, left[20], 30) == left[21:51]
 
 
-def test_a_record_that_was_not_put_or_was_deleted_is_none(tmp_path: Path) -> None:
+def test_a_record_that_was_not_put_or_was_deleted_is_none(tmp_path):
     with state(tmp_path) as records:
         for page in (1, 2):
             records.register(page, 7)
@@ -225,7 +223,7 @@ def test_a_record_that_was_not_put_or_was_deleted_is_none(tmp_path: Path) -> Non
         assert records.get("page", 1) is None
 
 
-def test_a_due_time_is_that_of_the_queue_and_survives_a_commit(tmp_path: Path) -> None:
+def test_a_due_time_is_that_of_the_queue_and_survives_a_commit(tmp_path):
     with state(tmp_path) as records:
         records.register(5, 1)
         assert records.due_at(5) is None
@@ -259,9 +257,7 @@ STEPS = st.lists(
 
 @settings(max_examples=30, deadline=None)
 @given(steps=STEPS)
-def test_memory_and_disk_take_the_same_pages(
-    steps: Sequence[Step], tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_memory_and_disk_take_the_same_pages(steps, tmp_path_factory):
     disk = Schedules(tmp_path_factory.mktemp("state"))
     try:
         assert _run(Schedules(None), steps) == _run(disk, steps)

@@ -1,9 +1,6 @@
 """A revisit policy that follows the change signals of lists."""
 
-from __future__ import annotations
-
 import math
-from pathlib import Path
 
 import pytest
 
@@ -55,7 +52,7 @@ def follower(made: SignalledPolicy) -> int:
     )
 
 
-def test_an_announced_page_comes_first() -> None:
+def test_an_announced_page_comes_first():
     made = policy()
     at = read(made, 20)
     before = made.value(3, at)
@@ -66,7 +63,7 @@ def test_an_announced_page_comes_first() -> None:
     assert made.due_at(4, 2 * before) > at
 
 
-def test_silence_of_a_trusted_list_delays_a_visit() -> None:
+def test_silence_of_a_trusted_list_delays_a_visit():
     made = policy()
     page = follower(made)
     at = START + 41 * DAY_S
@@ -77,7 +74,7 @@ def test_silence_of_a_trusted_list_delays_a_visit() -> None:
 
 
 @pytest.mark.parametrize("trust", [UNKNOWN, EVERYTHING])
-def test_without_trust_values_are_those_of_the_policy(trust: SourceTrust) -> None:
+def test_without_trust_values_are_those_of_the_policy(trust):
     made = policy(trust)
     at = read(made, 40)
     made.state(1, SITEMAP, START, START + DAY_S, at)
@@ -87,7 +84,7 @@ def test_without_trust_values_are_those_of_the_policy(trust: SourceTrust) -> Non
         assert made.due_at(page, 1.0) == pytest.approx(made.policy.due_at(page, 1.0))
 
 
-def test_silence_ends_where_the_list_was_last_read() -> None:
+def test_silence_ends_where_the_list_was_last_read():
     made = policy()
     page = follower(made)
     soon, late = START + 41 * DAY_S, START + 400 * DAY_S
@@ -98,14 +95,14 @@ def test_silence_ends_where_the_list_was_last_read() -> None:
     assert shares[0] < 0.2 < 0.8 < shares[1]
 
 
-def test_some_visits_ignore_silence() -> None:
+def test_some_visits_ignore_silence():
     made = policy(pages=400)
     at = read(made, 40)
     ignoring = sum(made.value(page, at) == made.policy.value(page, at) for page in range(400))
     assert EXPLORED / 2 < ignoring / 400 < 2 * EXPLORED
 
 
-def test_a_change_that_a_visit_found_before_it_was_announced_is_no_news() -> None:
+def test_a_change_that_a_visit_found_before_it_was_announced_is_no_news():
     made = policy()
     visited_at = START + 30 * DAY_S
     made.record(Visit(2, visited_at, START, changed=True))
@@ -113,27 +110,27 @@ def test_a_change_that_a_visit_found_before_it_was_announced_is_no_news() -> Non
     assert made.state(2, SITEMAP, 0.0, START + 31 * DAY_S, visited_at + 2 * DAY_S)
 
 
-def test_a_later_time_is_news_though_the_clock_is_slow() -> None:
+def test_a_later_time_is_news_though_the_clock_is_slow():
     made = policy()
     assert made.state(2, SITEMAP, 0.0, START - DAY_S, START + 5 * DAY_S)
     assert not made.state(2, SITEMAP, 0.0, START - DAY_S, START + 6 * DAY_S)
 
 
-def test_an_estimate_of_the_clock_that_varies_is_no_news() -> None:
+def test_an_estimate_of_the_clock_that_varies_is_no_news():
     made = policy()
     stated = START - DAY_S + 600.0
     for day, offset_s in enumerate((600.0, 599.5, 430.0, 610.0)):
         assert not made.state(20, SITEMAP, START, stated, START + day * DAY_S, offset_s)
 
 
-def test_the_first_statement_is_compared_with_the_visit_by_our_clock() -> None:
+def test_the_first_statement_is_compared_with_the_visit_by_our_clock():
     made = policy()
     stated, at = START + 600.0, START + DAY_S
     assert not made.state(20, SITEMAP, START, stated, at, clock_offset_s=900.0)
     assert made.state(21, SITEMAP, START, stated, at, clock_offset_s=300.0)
 
 
-def test_a_date_tells_nothing_of_changes_later_that_day() -> None:
+def test_a_date_tells_nothing_of_changes_later_that_day():
     made = policy()
     midnight = math.floor(START / DAY_S) * DAY_S
     for page in range(10):
@@ -144,7 +141,7 @@ def test_a_date_tells_nothing_of_changes_later_that_day() -> None:
         assert made.value(page, at) == pytest.approx(made.policy.value(page, at))
 
 
-def test_the_silence_of_a_feed_says_nothing() -> None:
+def test_the_silence_of_a_feed_says_nothing():
     made = policy()
     made.add(77, 0, 0, 1.0, START)
     made.state(77, FEED, START, START - DAY_S, START)
@@ -154,7 +151,7 @@ def test_the_silence_of_a_feed_says_nothing() -> None:
     assert made.change_probability(77, at) > 0.5
 
 
-def test_a_page_that_is_not_listed_any_more_is_visited_as_without_a_list() -> None:
+def test_a_page_that_is_not_listed_any_more_is_visited_as_without_a_list():
     made = policy()
     page = follower(made)
     made.unlist(page, FEED)
@@ -163,7 +160,7 @@ def test_a_page_that_is_not_listed_any_more_is_visited_as_without_a_list() -> No
     assert made.value(page, START + 41 * DAY_S) == made.policy.value(page, START + 41 * DAY_S)
 
 
-def test_a_list_is_read_the_more_often_the_more_it_tells() -> None:
+def test_a_list_is_read_the_more_often_the_more_it_tells():
     many, few = policy(pages=1_600), policy(pages=400)
     intervals = [made.due_at(SITEMAP, 200.0) - START for made in (many, few)]
     assert intervals[1] == pytest.approx(2 * intervals[0], rel=0.01)  # a square root
@@ -171,18 +168,18 @@ def test_a_list_is_read_the_more_often_the_more_it_tells() -> None:
     assert many.due_at(SITEMAP, 800.0) - START == pytest.approx(2 * intervals[0], rel=0.01)
 
 
-def test_readings_take_a_small_share_of_the_budget_of_a_small_list() -> None:
+def test_readings_take_a_small_share_of_the_budget_of_a_small_list():
     made = policy(pages=20)
     assert made.due_at(SITEMAP, 1e-6) - START == pytest.approx(MEAN_S / 2)
     assert made.value(SITEMAP, START + 0.49 * MEAN_S) == 0.0
 
 
-def test_a_list_that_announces_everything_is_hardly_read() -> None:
+def test_a_list_that_announces_everything_is_hardly_read():
     liar, honest = policy(EVERYTHING, pages=400), policy(pages=400)
     assert liar.due_at(SITEMAP, 200.0) - START > 4 * (honest.due_at(SITEMAP, 200.0) - START)
 
 
-def test_an_index_announces_the_lists_that_changed() -> None:
+def test_an_index_announces_the_lists_that_changed():
     made = policy()
     index, child, quiet = 910, 911, 912
     made.add_list(index, SOURCE, 2, START, is_page=True)
@@ -200,7 +197,7 @@ def test_an_index_announces_the_lists_that_changed() -> None:
     assert made.due_at(child, price) > at
 
 
-def test_a_list_whose_silence_was_wrong_loses_its_effect() -> None:
+def test_a_list_whose_silence_was_wrong_loses_its_effect():
     made = policy()
     page = follower(made)
     for other in range(10):
@@ -211,7 +208,7 @@ def test_a_list_whose_silence_was_wrong_loses_its_effect() -> None:
     assert made.value(page, at) > 0.8 * made.policy.value(page, at)
 
 
-def test_the_weights_are_not_learned_from_visits_after_announcements() -> None:
+def test_the_weights_are_not_learned_from_visits_after_announcements():
     made = policy(pages=200)
     assert isinstance(made.policy, Hazard)
     before = made.policy.weights
@@ -222,7 +219,7 @@ def test_the_weights_are_not_learned_from_visits_after_announcements() -> None:
     assert made.policy.weights == before
 
 
-def test_records_are_all_that_is_needed_after_a_restart(tmp_path: Path) -> None:
+def test_records_are_all_that_is_needed_after_a_restart(tmp_path):
     store = StateStore.open(tmp_path / "state", {})
     records = TableRecords(store.tables)
     made = policy(records=records)

@@ -1,7 +1,5 @@
 """Trust in sources of change signals, by what visits find."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,20 +24,20 @@ def silent(trust: SourceTrust, *, changed: bool) -> SourceTrust:
     return trust.after_silence(trust.silence(NOBODY), HAZARD, 0.0, changed=changed)
 
 
-def test_the_silence_of_a_new_source_says_nothing() -> None:
+def test_the_silence_of_a_new_source_says_nothing():
     assert NOBODY.silence(NOBODY) == 1.0
 
 
-def test_a_source_whose_announcements_come_true_is_believed() -> None:
+def test_a_source_whose_announcements_come_true_is_believed():
     assert proven().silence(NOBODY) < 0.25
     assert proven().alarms(NOBODY) < 0.05
 
 
-def test_a_source_that_never_announces_is_not_believed_however_quiet_its_pages_are() -> None:
+def test_a_source_that_never_announces_is_not_believed_however_quiet_its_pages_are():
     assert proven(alarms=0, quiet=500).silence(NOBODY) == 1.0
 
 
-def test_a_source_that_announces_everything_changes_nothing() -> None:
+def test_a_source_that_announces_everything_changes_nothing():
     trust = SourceTrust()
     for number in range(200):
         trust = trust.after_alarm(HAZARD, changed=number % 4 == 0)  # as often as expected
@@ -47,7 +45,7 @@ def test_a_source_that_announces_everything_changes_nothing() -> None:
     assert trust.silence(NOBODY) > 0.9
 
 
-def test_a_few_contradictions_end_the_trust_in_silence() -> None:
+def test_a_few_contradictions_end_the_trust_in_silence():
     trust = proven()
     for _ in range(4):
         trust = silent(trust, changed=True)
@@ -55,7 +53,7 @@ def test_a_few_contradictions_end_the_trust_in_silence() -> None:
     assert trust.silence(NOBODY) > 0.9
 
 
-def test_trust_that_was_lost_is_earned_more_slowly() -> None:
+def test_trust_that_was_lost_is_earned_more_slowly():
     lost = proven()._replace(missed=0.0, expected_missed=0.0, confirmed=0.0, losses=2.0)
     for trust in (first := lost._replace(losses=0.0), lost):
         assert trust.silence(NOBODY) == 1.0
@@ -65,7 +63,7 @@ def test_trust_that_was_lost_is_earned_more_slowly() -> None:
     assert first.silence(NOBODY) < lost.silence(NOBODY) < 1.0
 
 
-def test_changes_after_the_last_reading_are_not_held_against_the_source() -> None:
+def test_changes_after_the_last_reading_are_not_held_against_the_source():
     trust = proven()
     for _ in range(20):
         trust = trust.after_silence(0.05, 0.1, 3.0, changed=True)
@@ -73,7 +71,7 @@ def test_changes_after_the_last_reading_are_not_held_against_the_source() -> Non
     assert trust.missed < 1.0
 
 
-def test_a_new_source_starts_from_the_record_of_all() -> None:
+def test_a_new_source_starts_from_the_record_of_all():
     common = proven(alarms=100, quiet=300)
     liar = SourceTrust()
     for _ in range(300):
@@ -91,9 +89,7 @@ def test_a_new_source_starts_from_the_record_of_all() -> None:
         max_size=60,
     )
 )
-def test_factors_are_in_range_and_records_keep_them(
-    visits: list[tuple[bool, bool, float, float, float]],
-) -> None:
+def test_factors_are_in_range_and_records_keep_them(visits):
     trust = SourceTrust()
     for announced, changed, told, untold, silence in visits:
         if announced:

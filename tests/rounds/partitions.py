@@ -1,7 +1,5 @@
 """Partitions of a crawl over a dictionary of answers, driven one fetch at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -39,12 +37,7 @@ class DrivenPartition:
     """
 
     def __init__(
-        self,
-        folder: Path,
-        number: int,
-        partitions: int,
-        scorer: LinkScorer,
-        **options: Any,
+        self, folder: Path, number: int, partitions: int, scorer: LinkScorer, **options: Any
     ) -> None:
         self._owner_of = partition_of_host(partitions)
         self.now = START

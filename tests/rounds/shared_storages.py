@@ -3,8 +3,6 @@
 A test module imports the fixtures ``storage_url`` and ``s3_server``.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future

@@ -1,7 +1,5 @@
 """The archive of a crawl of many partitions: parts that standard readers take as one data set."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, suppress
@@ -156,7 +154,7 @@ def assert_rows_point_to_records(shared: Path) -> pd.DataFrame:
     return pages
 
 
-def test_the_parts_of_all_partitions_are_one_data_set(owns: Owns, shared: Path) -> None:
+def test_the_parts_of_all_partitions_are_one_data_set(owns, shared):
     for partition in (3, 7, 12):
         owner = owns(partition, 1)
         owner.fetch(*[f"http://a.test/{partition}/{n}" for n in range(5)])
@@ -179,7 +177,7 @@ def test_the_parts_of_all_partitions_are_one_data_set(owns: Owns, shared: Path) 
     ]
 
 
-def test_duckdb_reads_the_parts_as_one_table(owns: Owns, shared: Path) -> None:
+def test_duckdb_reads_the_parts_as_one_table(owns, shared):
     duckdb = pytest.importorskip("duckdb")
     for partition in (3, 7):
         owner = owns(partition, 1)
@@ -195,9 +193,7 @@ def test_duckdb_reads_the_parts_as_one_table(owns: Owns, shared: Path) -> None:
     assert found == [("partition-0003", 3, 3), ("partition-0007", 7, 7)]
 
 
-def test_after_losses_each_row_points_to_its_record(
-    owns: Owns, shared: Path, storage: SharedStorage
-) -> None:
+def test_after_losses_each_row_points_to_its_record(owns, shared, storage):
     for attempt in range(1, 6):
         owner = owns(7, attempt, max_bytes=3_000)
         for n in range(7):
@@ -234,9 +230,7 @@ class KilledDeletions(SharedStorage):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_whenever_attempts_are_killed_each_row_points_to_its_record(
-    shared: Path, tmp_path: Path, seed: int
-) -> None:
+def test_whenever_attempts_are_killed_each_row_points_to_its_record(shared, tmp_path, seed):
     random = Random(seed)
     storage = KilledDeletions(f"file://{shared.parent}", shared.name, random)
     named: dict[int, StoredState] = {}
@@ -268,7 +262,7 @@ def test_whenever_attempts_are_killed_each_row_points_to_its_record(
     assert sorted(found) == sorted(wanted)
 
 
-def test_an_unfinished_file_is_cut_where_the_state_ends(owns: Owns, shared: Path) -> None:
+def test_an_unfinished_file_is_cut_where_the_state_ends(owns, shared):
     first = owns(7, 1)
     first.fetch("http://a.test/kept")
     first.end_round()
@@ -280,8 +274,8 @@ def test_an_unfinished_file_is_cut_where_the_state_ends(owns: Owns, shared: Path
 
 
 def test_what_an_attempt_left_in_pieces_is_stored_whole_before_the_next_one_writes(
-    owns: Owns, shared: Path, storage: SharedStorage
-) -> None:
+    owns, shared, storage
+):
     for attempt in (1, 2, 3):
         owner = owns(7, attempt, max_bytes=3_000, background=Later())
         for n in range(5):
@@ -294,7 +288,7 @@ def test_what_an_attempt_left_in_pieces_is_stored_whole_before_the_next_one_writ
     assert len(assert_rows_point_to_records(shared)) == 15
 
 
-def test_the_next_attempt_begins_a_new_file(owns: Owns, shared: Path) -> None:
+def test_the_next_attempt_begins_a_new_file(owns, shared):
     first = owns(7, 1)
     first.fetch("http://a.test/1")
     first.end_round()
@@ -305,9 +299,7 @@ def test_the_next_attempt_begins_a_new_file(owns: Owns, shared: Path) -> None:
     assert_rows_point_to_records(shared)
 
 
-def test_a_full_file_is_stored_whole_and_its_pieces_go(
-    owns: Owns, shared: Path, storage: SharedStorage
-) -> None:
+def test_a_full_file_is_stored_whole_and_its_pieces_go(owns, shared, storage):
     owner = owns(7, 1, max_bytes=3_000)
     while not (owner.folder / "partition-0007-00002.warc.gz").exists():
         owner.fetch(f"http://a.test/{len(owner.archive)}")
@@ -317,7 +309,7 @@ def test_a_full_file_is_stored_whole_and_its_pieces_go(
     assert {each.file for each in list_pieces(storage, 7)} == {2}
 
 
-def test_an_attempt_out_of_reach_that_goes_on_adds_no_record(owns: Owns, shared: Path) -> None:
+def test_an_attempt_out_of_reach_that_goes_on_adds_no_record(owns, shared):
     asleep = owns(7, 1, max_bytes=3_000)
     asleep.fetch("http://a.test/1")
     asleep.end_round()
@@ -332,7 +324,7 @@ def test_an_attempt_out_of_reach_that_goes_on_adds_no_record(owns: Owns, shared:
     assert sorted(assert_rows_point_to_records(shared)["url"]) == sorted(found)
 
 
-def test_an_end_that_no_manifest_names_adds_no_record(owns: Owns, shared: Path) -> None:
+def test_an_end_that_no_manifest_names_adds_no_record(owns, shared):
     first = owns(7, 1)
     first.fetch("http://a.test/1")
     first.end_round()
@@ -346,9 +338,7 @@ def test_an_end_that_no_manifest_names_adds_no_record(owns: Owns, shared: Path) 
     assert sorted(assert_rows_point_to_records(shared)["url"]) == sorted(found)
 
 
-def test_pieces_count_rather_than_a_file_of_an_end_that_no_manifest_names(
-    owns: Owns, shared: Path
-) -> None:
+def test_pieces_count_rather_than_a_file_of_an_end_that_no_manifest_names(owns, shared):
     first = owns(7, 1)
     first.fetch("http://a.test/1")
     first.end_round()
@@ -364,9 +354,7 @@ def test_pieces_count_rather_than_a_file_of_an_end_that_no_manifest_names(
     assert len(assert_rows_point_to_records(shared)) == 7
 
 
-def test_a_file_of_an_end_that_no_manifest_names_is_not_downloaded(
-    owns: Owns, storage: SharedStorage, tmp_path: Path
-) -> None:
+def test_a_file_of_an_end_that_no_manifest_names_is_not_downloaded(owns, storage, tmp_path):
     first = owns(7, 1)
     first.fetch("http://a.test/1")
     first.end_round()
@@ -382,9 +370,7 @@ def test_a_file_of_an_end_that_no_manifest_names_is_not_downloaded(
     assert found == ["partition-0007-00001.warc.gz"]
 
 
-def test_a_file_is_whole_once_its_first_piece_is_gone(
-    owns: Owns, shared: Path, storage: SharedStorage
-) -> None:
+def test_a_file_is_whole_once_its_first_piece_is_gone(owns, shared, storage):
     first = owns(7, 1)
     for n in range(3):
         first.fetch(f"http://a.test/{n}")
@@ -397,7 +383,7 @@ def test_a_file_is_whole_once_its_first_piece_is_gone(
     assert len(assert_rows_point_to_records(shared)) == 3
 
 
-def test_a_crawl_that_ended_can_be_continued(owns: Owns, shared: Path) -> None:
+def test_a_crawl_that_ended_can_be_continued(owns, shared):
     first = owns(7, 1)
     first.fetch("http://a.test/1")
     first.finish()
@@ -410,7 +396,7 @@ def test_a_crawl_that_ended_can_be_continued(owns: Owns, shared: Path) -> None:
     ]
 
 
-def test_a_missing_piece_is_reported_by_file_and_offset(owns: Owns, storage: SharedStorage) -> None:
+def test_a_missing_piece_is_reported_by_file_and_offset(owns, storage):
     first = owns(7, 1)
     for n in range(3):
         first.fetch(f"http://a.test/{n}")

@@ -1,7 +1,5 @@
 """What a crawl on many machines has committed is downloaded and read while it runs."""
 
-from __future__ import annotations
-
 import uuid
 from collections import Counter
 from collections.abc import Iterator
@@ -52,9 +50,7 @@ def fetched(folder: Path) -> list[str]:
     return sorted(pages["url"][pages["outcome"] == "fetched"])
 
 
-def test_after_each_round_it_is_what_the_manifest_says(
-    rounds: SimulatedRounds, tmp_path: Path
-) -> None:
+def test_after_each_round_it_is_what_the_manifest_says(rounds, tmp_path):
     driver, counts = rounds.driver(), []
 
     def after_round(report: RoundReport) -> None:
@@ -75,7 +71,7 @@ def test_after_each_round_it_is_what_the_manifest_says(
     assert 0 < counts[0] < counts[-1] == len(WEB)
 
 
-def test_the_rows_name_the_places_of_their_records(rounds: SimulatedRounds, tmp_path: Path) -> None:
+def test_the_rows_name_the_places_of_their_records(rounds, tmp_path):
     rounds.run()
     download_crawl(rounds.storage.url, tmp_path / "copy")
     for _, page in read_crawl(tmp_path / "copy").pages.dropna(subset=["warc_offset"]).iterrows():
@@ -85,9 +81,7 @@ def test_the_rows_name_the_places_of_their_records(rounds: SimulatedRounds, tmp_
         assert record.rec_headers.get_header("WARC-Target-URI") == page["url"]
 
 
-def test_a_state_that_is_deleted_meanwhile_is_left_for_the_newest(
-    rounds: SimulatedRounds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_state_that_is_deleted_meanwhile_is_left_for_the_newest(rounds, tmp_path, monkeypatch):
     rounds.run()
     restore, tries = replication.restore, []
 
@@ -102,9 +96,7 @@ def test_a_state_that_is_deleted_meanwhile_is_left_for_the_newest(
     assert fetched(tmp_path / "copy") == sorted(WEB)
 
 
-def test_the_command_tells_how_many_pages_it_wrote_and_reports_read_them(
-    rounds: SimulatedRounds, tmp_path: Path
-) -> None:
+def test_the_command_tells_how_many_pages_it_wrote_and_reports_read_them(rounds, tmp_path):
     rounds.run()
     copy = str(tmp_path / "copy")
     result = CliRunner().invoke(main, ["download", rounds.storage.url, copy])
@@ -116,21 +108,19 @@ def test_the_command_tells_how_many_pages_it_wrote_and_reports_read_them(
     assert "h1.test" in result.output
 
 
-def test_nothing_is_overwritten(rounds: SimulatedRounds, tmp_path: Path) -> None:
+def test_nothing_is_overwritten(rounds, tmp_path):
     (tmp_path / "mine").write_text("precious")
     with pytest.raises(StateError, match="is not empty; name a new folder"):
         download_crawl(rounds.storage.url, tmp_path)
 
 
-def test_where_no_crawl_is_stored_that_is_said(tmp_path: Path) -> None:
+def test_where_no_crawl_is_stored_that_is_said(tmp_path):
     empty = SharedStorage(f"memory://{uuid.uuid4()}", "mine")
     with pytest.raises(StateError, match="no round of a crawl on several machines"):
         download_crawl(empty.url, tmp_path / "copy")
 
 
-def test_a_download_that_fails_leaves_nothing(
-    rounds: SimulatedRounds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_download_that_fails_leaves_nothing(rounds, tmp_path, monkeypatch):
     rounds.run()
     monkeypatch.setattr(replication, "download_warc_files", Mock(side_effect=StorageError("slow")))
     with pytest.raises(StorageError, match="slow"):

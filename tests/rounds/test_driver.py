@@ -1,10 +1,7 @@
 """The driver of a crawl, with partitions that say what a test wants."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -122,16 +119,14 @@ def drive(partitions: TwoPartitions, storage: SharedStorage, **options: Any) -> 
     )
 
 
-def test_a_round_ends_when_all_wait_for_a_partition_that_was_granted_no_page(
-    tmp_path: Path,
-) -> None:
+def test_a_round_ends_when_all_wait_for_a_partition_that_was_granted_no_page(tmp_path):
     storage = SharedStorage(f"file://{tmp_path}", "crawl")
     partitions = TwoPartitions(storage)
     assert drive(partitions, storage).run() == "page budget spent"
     assert partitions.now < SHORTEST_ROUND_S
 
 
-def test_a_file_counts_though_its_process_ends_while_the_storage_is_silent(tmp_path: Path) -> None:
+def test_a_file_counts_though_its_process_ends_while_the_storage_is_silent(tmp_path):
     partitions = TwoPartitions(SharedStorage(f"file://{tmp_path}", "crawl"))
     storage = SilentAtFirst(f"file://{tmp_path}", lambda: partitions.say(CHOSEN, None))
     counted: list[int] = []
@@ -144,7 +139,7 @@ def test_a_file_counts_though_its_process_ends_while_the_storage_is_silent(tmp_p
     assert counted[0] == 1
 
 
-def test_a_message_that_is_not_understood_is_reported_with_its_partition(tmp_path: Path) -> None:
+def test_a_message_that_is_not_understood_is_reported_with_its_partition(tmp_path):
     class Malformed(TwoPartitions):
         def receive(self, timeout_s: float) -> Sequence[tuple[int, bytes | None]]:
             return [(OTHER, b"x")]

@@ -1,12 +1,9 @@
 """``focused crawl --processes``: stopping, resuming, and folders of other crawls."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -14,12 +11,7 @@ from focused.errors import ConfigurationError, StorageError
 from focused.rounds.executors import RayExecutor
 from focused.rounds.manifest import Manifest, commit_manifest
 from focused.rounds.storage import SharedStorage
-from focused.rounds.topic_files import (
-    path_below,
-    secrets_of,
-    store_topic_files,
-    write_topic_files,
-)
+from focused.rounds.topic_files import path_below, secrets_of, store_topic_files, write_topic_files
 from focused.topic.login import Login
 from tests.support.recorded_web import Served, served
 from tests.support.round_crawls import RoundCrawl, requests_of_pages, ring_web, round_crawl
@@ -31,7 +23,7 @@ def pages_asked(site: Served) -> int:
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
-def test_a_stopped_crawl_is_resumed_by_the_same_command(tmp_path: Path, is_shared: bool) -> None:
+def test_a_stopped_crawl_is_resumed_by_the_same_command(tmp_path, is_shared):
     web, storage = ring_web(4, 10), f"file://{tmp_path}/shared" if is_shared else None
     with (
         served(web) as site,
@@ -58,7 +50,7 @@ def test_a_stopped_crawl_is_resumed_by_the_same_command(tmp_path: Path, is_share
     assert set(requests_of_pages(site).values()) == {1}
 
 
-def test_the_number_of_processes_cannot_be_changed(tmp_path: Path) -> None:
+def test_the_number_of_processes_cannot_be_changed(tmp_path):
     crawl = RoundCrawl(tmp_path, "127.0.0.1:1", processes=3)
     storage = SharedStorage(f"file://{tmp_path}", "crawl")
     commit_manifest(storage, Manifest("whales", "focused", 4, "domain", 1))
@@ -66,14 +58,14 @@ def test_the_number_of_processes_cannot_be_changed(tmp_path: Path) -> None:
     assert "in 4 processes" in crawl.log.read_text()
 
 
-def test_a_crawl_of_one_process_is_not_resumed_by_several(tmp_path: Path) -> None:
+def test_a_crawl_of_one_process_is_not_resumed_by_several(tmp_path):
     crawl = RoundCrawl(tmp_path, "127.0.0.1:1")
     (crawl.folder / "state").mkdir(parents=True)
     assert crawl.run() != 0
     assert "resumed without --processes" in crawl.log.read_text()
 
 
-def test_a_second_driver_is_refused(tmp_path: Path) -> None:
+def test_a_second_driver_is_refused(tmp_path):
     web = ring_web(4, 50)
     with served(web) as site, round_crawl(tmp_path, site, processes=2, delay_s=2.0) as crawl:
         driver = crawl.start()
@@ -85,24 +77,24 @@ def test_a_second_driver_is_refused(tmp_path: Path) -> None:
         driver.wait()
 
 
-def test_settings_of_one_process_are_refused(tmp_path: Path) -> None:
+def test_settings_of_one_process_are_refused(tmp_path):
     crawl = RoundCrawl(tmp_path, "127.0.0.1:1", settings=["FOCUSED_METRICS_PORT=9000"])
     assert crawl.run() != 0
     assert "FOCUSED_METRICS_PORT cannot be set" in crawl.log.read_text()
 
 
-def test_ray_needs_a_storage(tmp_path: Path) -> None:
+def test_ray_needs_a_storage(tmp_path):
     crawl = RoundCrawl(tmp_path, "127.0.0.1:1", ray="local")
     assert crawl.run() != 0
     assert "--ray needs a storage that all machines reach" in crawl.log.read_text()
 
 
-def test_a_ray_cluster_that_does_not_answer_is_named(tmp_path: Path) -> None:
+def test_a_ray_cluster_that_does_not_answer_is_named(tmp_path):
     with pytest.raises(ConfigurationError, match=r"--ray 127\.0\.0\.1:1: .*refused; start a clu"):
         RayExecutor("unused", "127.0.0.1:1", processes=2)
 
 
-def test_no_secret_reaches_the_storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_secret_reaches_the_storage(tmp_path, monkeypatch):
     (tmp_path / "cookies.txt").write_text("# the cookies")
     login = Login(("a.test",), password="env:SITE_PASSWORD", cookies=tmp_path / "cookies.txt")
     path = tmp_path / "whales.toml"
@@ -122,7 +114,7 @@ def test_no_secret_reaches_the_storage(tmp_path: Path, monkeypatch: pytest.Monke
         assert path_below(tmp_path / "there", str(each)).read_bytes() == each.read_bytes()
 
 
-def test_a_damaged_file_of_the_topic_is_named(tmp_path: Path) -> None:
+def test_a_damaged_file_of_the_topic_is_named(tmp_path):
     path = tmp_path / "whales.toml"
     path.write_text("[seeds]\n")
     storage = SharedStorage(f"file://{tmp_path}/shared", "whales")

@@ -3,8 +3,6 @@
 Pages and requests are counted in the archive and in the log of the web's server.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator
@@ -14,12 +12,7 @@ import pytest
 
 from tests.support.ray_nodes import RayNodes, parent_of, ray_nodes
 from tests.support.recorded_web import MemoryWeb, Served, impolite, served
-from tests.support.round_crawls import (
-    RoundCrawl,
-    requests_of_pages,
-    ring_web,
-    round_crawl,
-)
+from tests.support.round_crawls import RoundCrawl, requests_of_pages, ring_web, round_crawl
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 HOSTS, PAGES, DELAY_S = 60, 50, 0.1
@@ -74,7 +67,7 @@ def check(crawl: RoundCrawl, site: Served, *, losses: int) -> None:
     assert requests_of_pages(site).total() - len(EVERY_PAGE) <= losses * most
 
 
-def test_killed_processes_and_actors_are_replaced(crawl: RoundCrawl, site: Served) -> None:
+def test_killed_processes_and_actors_are_replaced(crawl, site):
     driver = crawl.start()
     for kills_actor in (False, True, False):
         wait_for_rounds(crawl, 2)
@@ -84,9 +77,7 @@ def test_killed_processes_and_actors_are_replaced(crawl: RoundCrawl, site: Serve
     check(crawl, site, losses=3)
 
 
-def test_partitions_of_a_lost_node_go_on_at_another(
-    crawl: RoundCrawl, site: Served, nodes: RayNodes
-) -> None:
+def test_partitions_of_a_lost_node_go_on_at_another(crawl, site, nodes):
     driver = crawl.start()
     wait_for_rounds(crawl, 2)
     nodes.kill_one()
@@ -95,7 +86,7 @@ def test_partitions_of_a_lost_node_go_on_at_another(
     check(crawl, site, losses=2)
 
 
-def test_a_killed_driver_goes_on_where_it_was(crawl: RoundCrawl, site: Served) -> None:
+def test_a_killed_driver_goes_on_where_it_was(crawl, site):
     driver = crawl.start()
     for _ in range(2):
         wait_for_rounds(crawl, 2)

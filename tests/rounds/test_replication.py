@@ -1,7 +1,5 @@
 """A partition's state in shared storage: the next attempt restores what a manifest names."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile
@@ -115,8 +113,8 @@ def owners(storage: SharedStorage, tmp_path: Path) -> Iterator[Any]:
 
 @pytest.mark.parametrize("older_format", range(OLDEST_FORMAT, store_module.FORMAT_VERSION))
 def test_a_state_of_an_earlier_format_is_migrated_and_stored_anew(
-    storage: SharedStorage, owners: Any, monkeypatch: pytest.MonkeyPatch, older_format: int
-) -> None:
+    storage, owners, monkeypatch, older_format
+):
     added = [0.25, True] if older_format == 19 else [{"spam": 0.25, "rendered": True}]
     with monkeypatch.context() as earlier:
         earlier.setattr(store_module, "FORMAT_VERSION", older_format)
@@ -141,12 +139,12 @@ def objects(storage: SharedStorage, attempt: int, begins: str = "") -> Sequence[
     return [f"{home}/{name}" for name in storage.entries(home) if name.startswith(begins)]
 
 
-def test_a_new_partition_has_no_state(storage, tmp_path) -> None:
+def test_a_new_partition_has_no_state(storage, tmp_path):
     restore(storage, PARTITION, tmp_path / "new", None)
     assert not (tmp_path / "new/state").exists()
 
 
-def test_the_next_attempt_has_every_row_of_the_named_state(owners) -> None:
+def test_the_next_attempt_has_every_row_of_the_named_state(owners):
     first = owners(1)
     first.put((b"a", b"1"), (b"b", b"2"))
     first.store.tables.add(SETS, b"s", b"abc")
@@ -159,7 +157,7 @@ def test_the_next_attempt_has_every_row_of_the_named_state(owners) -> None:
     assert everything(owners(2, state).store) == stored
 
 
-def test_what_was_written_before_the_first_snapshot_is_in_it(storage, tmp_path, owners) -> None:
+def test_what_was_written_before_the_first_snapshot_is_in_it(storage, tmp_path, owners):
     store = StateStore.open(tmp_path / "one/state", {"topic": "whales"})
     replica = Replica(storage, PARTITION, 1, store, tmp_path / "one", background=AtOnce())
     store.tables.put(ROWS, b"a", b"1")
@@ -169,7 +167,7 @@ def test_what_was_written_before_the_first_snapshot_is_in_it(storage, tmp_path, 
     assert owners(2, state).rows() == {b"a": b"1"}
 
 
-def test_an_older_state_in_the_folder_is_replaced(owners, storage) -> None:
+def test_an_older_state_in_the_folder_is_replaced(owners, storage):
     first = owners(1)
     first.put((b"a", b"1"))
     state = first.upload()
@@ -181,7 +179,7 @@ def test_an_older_state_in_the_folder_is_replaced(owners, storage) -> None:
     found.close()
 
 
-def test_a_later_state_that_no_manifest_names_never_happened(owners) -> None:
+def test_a_later_state_that_no_manifest_names_never_happened(owners):
     first = owners(1)
     first.put((b"a", b"1"))
     named = first.upload()
@@ -192,7 +190,7 @@ def test_a_later_state_that_no_manifest_names_never_happened(owners) -> None:
     assert owners(2, named).rows() == {b"a": b"1"}
 
 
-def test_an_attempt_out_of_reach_that_goes_on_changes_nothing(owners, storage) -> None:
+def test_an_attempt_out_of_reach_that_goes_on_changes_nothing(owners, storage):
     asleep = owners(1, min_snapshot_bytes=1)
     asleep.put((b"a", b"1"))
     named = asleep.upload()
@@ -207,7 +205,7 @@ def test_an_attempt_out_of_reach_that_goes_on_changes_nothing(owners, storage) -
 
 
 @pytest.mark.parametrize("first", [1, 9_999_999_997])  # with ten digits, and then eleven
-def test_attempts_in_a_row_leave_few_objects(owners, storage, first: int) -> None:
+def test_attempts_in_a_row_leave_few_objects(owners, storage, first):
     state, rows = None, {}
     for attempt in range(first, first + 7):
         owner = owners(attempt, state, min_snapshot_bytes=1)
@@ -221,7 +219,7 @@ def test_attempts_in_a_row_leave_few_objects(owners, storage, first: int) -> Non
     assert owners(9, state).rows() == rows
 
 
-def test_the_state_of_the_round_before_is_kept(owners) -> None:
+def test_the_state_of_the_round_before_is_kept(owners):
     first = owners(1, min_snapshot_bytes=1)
     states = []
     for number in range(30):
@@ -234,7 +232,7 @@ def test_the_state_of_the_round_before_is_kept(owners) -> None:
             other.store.abandon()
 
 
-def test_nothing_is_uploaded_when_nothing_was_committed(owners, storage) -> None:
+def test_nothing_is_uploaded_when_nothing_was_committed(owners, storage):
     first = owners(1)
     before = objects(storage, 1)
     first.upload()
@@ -243,7 +241,7 @@ def test_nothing_is_uploaded_when_nothing_was_committed(owners, storage) -> None
 
 @pytest.mark.parametrize("kind", ["segment-", "snapshot-"])
 @pytest.mark.parametrize("damage", ["flipped", "truncated", "missing", "another"])
-def test_damage_is_reported_with_the_objects_name(owners, storage, kind, damage, tmp_path) -> None:
+def test_damage_is_reported_with_the_objects_name(owners, storage, kind, damage, tmp_path):
     first = owners(1)
     for number in b"123":
         first.put((b"a", b"%c" % number))
@@ -264,7 +262,7 @@ def test_damage_is_reported_with_the_objects_name(owners, storage, kind, damage,
         restore(storage, PARTITION, tmp_path / "two", state)
 
 
-def test_uploads_in_a_thread_have_all_that_was_committed_before_them(owners) -> None:
+def test_uploads_in_a_thread_have_all_that_was_committed_before_them(owners):
     first = owners(1, min_snapshot_bytes=5_000)
     rows: list[tuple[bytes, bytes]] = []
     with ThreadPoolExecutor(1) as pool:
@@ -316,7 +314,7 @@ values = st.binary(max_size=4) | st.just(b"large" * 100)
 members = st.sampled_from([b"abc", b"abd", b"xyz"])
 
 
-def test_a_snapshot_may_take_longer_than_many_uploads(owners, storage) -> None:
+def test_a_snapshot_may_take_longer_than_many_uploads(owners, storage):
     later = Later()
     first = owners(1, min_snapshot_bytes=2_000, background=later)
     for number in range(20):
@@ -331,7 +329,7 @@ def test_a_snapshot_may_take_longer_than_many_uploads(owners, storage) -> None:
     assert owners(2, state).rows() == {**rows, b"after": b"1"}
 
 
-def test_a_snapshot_holds_large_sets_while_the_crawl_goes_on(owners) -> None:
+def test_a_snapshot_holds_large_sets_while_the_crawl_goes_on(owners):
     later = Later()
     first = owners(1, min_snapshot_bytes=1, background=later)
     for n in range(20_000):
@@ -355,7 +353,7 @@ def test_a_snapshot_holds_large_sets_while_the_crawl_goes_on(owners) -> None:
     assert everything(owners(2, state).store) == stored
 
 
-def test_a_snapshot_of_a_store_that_was_closed_fails_harmlessly(owners) -> None:
+def test_a_snapshot_of_a_store_that_was_closed_fails_harmlessly(owners):
     later = Later()
     first = owners(1, min_snapshot_bytes=1, background=later)
     first.put((b"a", os.urandom(100_000)))
@@ -367,7 +365,7 @@ def test_a_snapshot_of_a_store_that_was_closed_fails_harmlessly(owners) -> None:
     assert owners(2, state).rows() == {b"a": b"2"}
 
 
-def test_a_restored_state_uploads_little_however_large_it_is(owners, storage) -> None:
+def test_a_restored_state_uploads_little_however_large_it_is(owners, storage):
     first = owners(1)
     first.put((b"a", os.urandom(500_000)))
     second = owners(2, first.upload())

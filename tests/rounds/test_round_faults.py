@@ -3,22 +3,14 @@
 Pages and requests are counted in the archive and in the log of the web's server.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal
-from pathlib import Path
 
 import pytest
 
 from tests.support.recorded_web import MemoryWeb, impolite, served
-from tests.support.round_crawls import (
-    POINTS,
-    requests_of_pages,
-    ring_web,
-    round_crawl,
-)
+from tests.support.round_crawls import POINTS, requests_of_pages, ring_web, round_crawl
 
 HOSTS, PAGES, DELAY_S = 12, 12, 0.05
 CONCURRENT = 3 * 8
@@ -34,7 +26,7 @@ def every_page(web: MemoryWeb) -> dict[str, int]:
     return {f"http://h{host}.test/{number}": 1 for host in range(HOSTS) for number in range(PAGES)}
 
 
-def test_processes_together_fetch_every_page_once(tmp_path: Path, web: MemoryWeb) -> None:
+def test_processes_together_fetch_every_page_once(tmp_path, web):
     with served(web) as site, round_crawl(tmp_path, site, delay_s=DELAY_S) as crawl:
         assert crawl.run() == 0
         assert crawl.fetched() == every_page(web)
@@ -42,7 +34,7 @@ def test_processes_together_fetch_every_page_once(tmp_path: Path, web: MemoryWeb
     assert not impolite(site.accesses, DELAY_S)
 
 
-def test_each_killed_process_is_replaced(tmp_path: Path, web: MemoryWeb) -> None:
+def test_each_killed_process_is_replaced(tmp_path, web):
     with served(web) as site, round_crawl(tmp_path, site, delay_s=DELAY_S) as crawl:
         driver = crawl.start()
         for which in range(3):
@@ -56,9 +48,7 @@ def test_each_killed_process_is_replaced(tmp_path: Path, web: MemoryWeb) -> None
     assert requests_of_pages(site).total() <= HOSTS * PAGES + CONCURRENT
 
 
-def test_a_driver_that_is_killed_at_each_point_goes_on_where_it_was(
-    tmp_path: Path, web: MemoryWeb
-) -> None:
+def test_a_driver_that_is_killed_at_each_point_goes_on_where_it_was(tmp_path, web):
     with served(web) as site, round_crawl(tmp_path, site, delay_s=DELAY_S) as crawl:
         for point, number in zip(POINTS, (1, 2) * 3, strict=True):
             assert crawl.start(killed_at=(point, number)).wait(120) == -signal.SIGKILL, point
@@ -67,9 +57,7 @@ def test_a_driver_that_is_killed_at_each_point_goes_on_where_it_was(
     assert not impolite(site.accesses, DELAY_S)
 
 
-def test_a_suspended_process_misses_rounds_and_sends_nothing_after_its_own(
-    tmp_path: Path, web: MemoryWeb
-) -> None:
+def test_a_suspended_process_misses_rounds_and_sends_nothing_after_its_own(tmp_path, web):
     with served(web) as site, round_crawl(tmp_path, site, delay_s=DELAY_S) as crawl:
         driver = crawl.start()
         crawl.wait_for(lambda: crawl.rounds() > 0, "a round")
@@ -84,7 +72,7 @@ def test_a_suspended_process_misses_rounds_and_sends_nothing_after_its_own(
 
 
 @pytest.mark.long
-def test_a_large_crawl_survives_faults_of_all_kinds(tmp_path: Path) -> None:
+def test_a_large_crawl_survives_faults_of_all_kinds(tmp_path):
     hosts, pages = 60, 50
     large, chance = ring_web(hosts, pages), random.Random(7)
     with served(large) as site, round_crawl(tmp_path, site, delay_s=DELAY_S) as crawl:

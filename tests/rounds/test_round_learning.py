@@ -1,7 +1,5 @@
 """The driver trains one scorer on the examples of all partitions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -57,7 +55,7 @@ class _Queued:
 # Snapshots
 
 
-def test_the_driver_learns_what_a_single_crawl_would(storage: SharedStorage):
+def test_the_driver_learns_what_a_single_crawl_would(storage):
     shared, single = new_apprentice(), new_apprentice()
     examples = examples_of_a_crawl(100)
     learn_all(SharedLearning(shared, storage), messages(examples))
@@ -66,7 +64,7 @@ def test_the_driver_learns_what_a_single_crawl_would(storage: SharedStorage):
     assert scores_of(shared) == scores_of(single) != scores_of(new_apprentice())
 
 
-def test_a_partition_scores_links_as_the_driver_that_stored_the_snapshot(storage: SharedStorage):
+def test_a_partition_scores_links_as_the_driver_that_stored_the_snapshot(storage):
     one, other = new_apprentice(), new_apprentice()
     examples = examples_of_a_crawl(300)
     learning = learn_all(SharedLearning(one, storage), messages(examples[:150], sender=0))
@@ -76,7 +74,7 @@ def test_a_partition_scores_links_as_the_driver_that_stored_the_snapshot(storage
     assert other.state() == one.state()
 
 
-def test_a_new_driver_goes_on_with_the_snapshot(storage: SharedStorage):
+def test_a_new_driver_goes_on_with_the_snapshot(storage):
     one, successor = new_apprentice(), new_apprentice()
     stream = messages(examples_of_a_crawl(330))
     learning = learn_all(SharedLearning(one, storage), stream[:300])
@@ -105,12 +103,12 @@ def heard_of(storage: SharedStorage, stream: list[bytes]) -> list[str]:
     return learner.learned_here
 
 
-def test_an_example_that_is_sent_twice_is_learned_once(storage: SharedStorage):
+def test_an_example_that_is_sent_twice_is_learned_once(storage):
     stream = messages(named("a", "b")) + messages(named("a", "b", "c"))
     assert heard_of(storage, stream) == ["a", "b", "c"]
 
 
-def test_examples_of_several_partitions_are_numbered_apart(storage: SharedStorage):
+def test_examples_of_several_partitions_are_numbered_apart(storage):
     stream = messages(named("a"), sender=0) + messages(named("b"), sender=1)
     assert heard_of(storage, stream) == ["a", "b"]
 
@@ -179,7 +177,7 @@ def test_a_scorer_that_fails_to_restore_goes_on_with_the_snapshot_before(storage
     assert [example[0] for example in learner.examples] == ["a"]
 
 
-def test_without_a_snapshot_nothing_is_restored(storage: SharedStorage):
+def test_without_a_snapshot_nothing_is_restored(storage):
     assert not SharedLearning(SimpleLearner(), storage).restore()
 
 

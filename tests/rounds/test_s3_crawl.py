@@ -1,22 +1,14 @@
 """Crawls in rounds whose states are in shared storage of each kind, as users start them."""
 
-from __future__ import annotations
-
 import os
 import signal
-from pathlib import Path
 
 import pytest
 
 from tests.rounds import shared_storages
 from tests.rounds.shared_storages import new_bucket
 from tests.support.recorded_web import MemoryWeb, impolite, served
-from tests.support.round_crawls import (
-    RoundCrawl,
-    requests_of_pages,
-    ring_web,
-    round_crawl,
-)
+from tests.support.round_crawls import RoundCrawl, requests_of_pages, ring_web, round_crawl
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 s3_server = shared_storages.s3_server
@@ -36,9 +28,7 @@ def kill_one_in_the_second_round(crawl: RoundCrawl) -> None:
     os.kill(crawl.processes()[0], signal.SIGKILL)
 
 
-def test_a_crawl_on_s3_survives_the_loss_of_a_process(
-    tmp_path: Path, web: MemoryWeb, s3_server: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crawl_on_s3_survives_the_loss_of_a_process(tmp_path, web, s3_server, monkeypatch):
     bucket = new_bucket(s3_server, monkeypatch)
     with (
         served(web) as site,

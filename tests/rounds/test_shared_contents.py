@@ -38,11 +38,7 @@ class Owner:
     def meets(self, page: Page, *, on_topic: bool = True, is_kept: bool = True) -> DuplicateMatch:
         classification = Classification(0.9 if on_topic else 0.1, on_topic)
         parsed = ParsedPage(
-            page,
-            classification,
-            "",
-            content_fingerprint(page),
-            shingles(page.text)[:MAX_SHINGLES],
+            page, classification, "", content_fingerprint(page), shingles(page.text)[:MAX_SHINGLES]
         )
         match = self.detector.find_duplicate(parsed, is_kept=is_kept)
         if is_kept:

@@ -1,7 +1,5 @@
 """Partitions on several machines: what a lost machine had stored is restored, and only that."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import random
@@ -58,10 +56,7 @@ def crawls(tmp_path: Path) -> Iterator[Callable[..., SimulatedRounds]]:
         each.abandon()
 
 
-Crawls = Callable[..., SimulatedRounds]
-
-
-def test_partitions_fetch_every_page_once(crawls: Crawls) -> None:
+def test_partitions_fetch_every_page_once(crawls):
     rounds = crawls()
     assert rounds.run() == "no link is left"
     assert rounds.fetched() == sorted(WEB)
@@ -71,7 +66,7 @@ def test_partitions_fetch_every_page_once(crawls: Crawls) -> None:
     )
 
 
-def test_a_lost_machine_repeats_its_last_round_at_most(crawls: Crawls) -> None:
+def test_a_lost_machine_repeats_its_last_round_at_most(crawls):
     rounds = crawls()
     rounds.at_times(lambda number: rounds.kill(number % 3), 2.0, 4.0, 5.0, 7.0)
     assert rounds.run() == "no link is left"
@@ -83,7 +78,7 @@ def test_a_lost_machine_repeats_its_last_round_at_most(crawls: Crawls) -> None:
     assert {responses(rounds)[url] for url in WEB} == {1}
 
 
-def test_a_continuous_crawl_goes_on_with_its_visits_after_machines_are_lost(crawls: Crawls) -> None:
+def test_a_continuous_crawl_goes_on_with_its_visits_after_machines_are_lost(crawls):
     revisit = Revisit(continuous=True, pages_per_day=20_000, hours=4)
     limits = dataclasses.replace(LIMITS, round_s=300.0, answer_s=60.0, silence_s=1_000.0)
     rounds = crawls(revisit=revisit, limits=limits, step_s=10.0)
@@ -94,7 +89,7 @@ def test_a_continuous_crawl_goes_on_with_its_visits_after_machines_are_lost(craw
     assert sum(rounds.reports[-1].counters.kinds("revisits").values()) > len(WEB)
 
 
-def test_a_machine_out_of_reach_disturbs_nobody(crawls: Crawls) -> None:
+def test_a_machine_out_of_reach_disturbs_nobody(crawls):
     rounds = crawls()
     rounds.is_certain = False
     rounds.at_times(lambda number: rounds.cut_off(number % 3), 2.0, 4.0, 6.0)
@@ -105,7 +100,7 @@ def test_a_machine_out_of_reach_disturbs_nobody(crawls: Crawls) -> None:
     assert min(rounds.pauses_s()) >= DELAY_S - 1e-6
 
 
-def test_what_a_machine_out_of_reach_still_stores_is_not_read(crawls: Crawls) -> None:
+def test_what_a_machine_out_of_reach_still_stores_is_not_read(crawls):
     rounds = crawls()
     rounds.is_certain = False
     cut = []
@@ -132,9 +127,7 @@ def test_what_a_machine_out_of_reach_still_stores_is_not_read(crawls: Crawls) ->
 
 
 @pytest.mark.parametrize("after_s", [1.0, 2.7, 3.5, 4.1])
-def test_a_new_driver_waits_until_the_processes_of_the_last_one_send_nothing(
-    crawls: Crawls, after_s: float
-) -> None:
+def test_a_new_driver_waits_until_the_processes_of_the_last_one_send_nothing(crawls, after_s):
     rounds = crawls(budget=Budget(pages=40))
     rounds.run_until_driver_dies(after_s)
     for number in list(rounds.processes):
@@ -145,7 +138,7 @@ def test_a_new_driver_waits_until_the_processes_of_the_last_one_send_nothing(
     assert min(rounds.pauses_s()) >= DELAY_S - 1e-6
 
 
-def test_a_stopped_crawl_goes_on_from_the_storage_at_once(crawls: Crawls) -> None:
+def test_a_stopped_crawl_goes_on_from_the_storage_at_once(crawls):
     rounds = crawls()
     driver = rounds.driver()
     begun = rounds.now
@@ -165,9 +158,7 @@ def test_a_stopped_crawl_goes_on_from_the_storage_at_once(crawls: Crawls) -> Non
 
 
 @pytest.mark.parametrize("method", ["write", "read", "entries", "delete", "upload"])
-def test_a_storage_that_fails_one_time_in_five_loses_nothing(
-    crawls: Crawls, method: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_storage_that_fails_one_time_in_five_loses_nothing(crawls, method, monkeypatch):
     rounds = crawls()
     rounds.at_times(lambda number: rounds.kill(number % 3), 2.0, 5.0)
     chance, failed = random.Random(3), Counter[bool]()
@@ -189,7 +180,7 @@ def test_a_storage_that_fails_one_time_in_five_loses_nothing(
     assert failed[True]
 
 
-def test_storage_slower_than_a_silent_process_may_be_kills_nobody(crawls: Crawls) -> None:
+def test_storage_slower_than_a_silent_process_may_be_kills_nobody(crawls):
     rounds = crawls()
     waiting: list[tuple[float, Future[Any], Callable[[], Any]]] = []
     slow = iter([LIMITS.silence_s + 10.0] * 4)
@@ -209,7 +200,7 @@ def test_storage_slower_than_a_silent_process_may_be_kills_nobody(crawls: Crawls
     assert rounds.fetched() == sorted(WEB)
 
 
-def test_a_partition_without_room_misses_rounds_and_the_user_is_told(crawls: Crawls) -> None:
+def test_a_partition_without_room_misses_rounds_and_the_user_is_told(crawls):
     rounds = crawls()
     begun, start = rounds.now, rounds.start
     pending: list[bytes] = []
@@ -234,7 +225,7 @@ def test_a_partition_without_room_misses_rounds_and_the_user_is_told(crawls: Cra
     assert rounds.fetched() == sorted(WEB)
 
 
-def test_a_driver_stops_when_another_one_runs_the_crawl(crawls: Crawls) -> None:
+def test_a_driver_stops_when_another_one_runs_the_crawl(crawls):
     rounds = crawls()
     begun = rounds.now
     is_written: list[int] = []
@@ -250,13 +241,13 @@ def test_a_driver_stops_when_another_one_runs_the_crawl(crawls: Crawls) -> None:
         rounds.run()
 
 
-def test_a_machine_with_another_version_is_named(crawls: Crawls) -> None:
+def test_a_machine_with_another_version_is_named(crawls):
     rounds = crawls(version="99.9")
     with pytest.raises(StateError, match=r"has version .* and this machine 99\.9"):
         rounds.run()
 
 
-def test_old_states_are_deleted(crawls: Crawls, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_states_are_deleted(crawls, monkeypatch):
     monkeypatch.setattr(replication, "_MAX_SEGMENTS", 1)
     rounds = crawls(limits=dataclasses.replace(LIMITS, round_s=0.5))
     rounds.at_times(lambda number: rounds.kill(number % 3), 2.0, 4.0)

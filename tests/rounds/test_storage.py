@@ -1,7 +1,5 @@
 """Shared storage: objects by name, written atomically, and errors that say what to do."""
 
-from __future__ import annotations
-
 import os
 import socket
 from pathlib import Path
@@ -24,7 +22,7 @@ def storage(storage_url: str) -> SharedStorage:
     return SharedStorage(storage_url, "whales")
 
 
-def test_an_object_has_the_content_written_last(storage: SharedStorage) -> None:
+def test_an_object_has_the_content_written_last(storage):
     assert not storage.exists("a/b")
     storage.write("a/b", b"1")
     storage.write("a/b", b"22")
@@ -33,7 +31,7 @@ def test_an_object_has_the_content_written_last(storage: SharedStorage) -> None:
     assert storage.entries("a") == {"b": 2}
 
 
-def test_files_are_uploaded_and_downloaded(storage: SharedStorage, tmp_path: Path) -> None:
+def test_files_are_uploaded_and_downloaded(storage, tmp_path):
     content = os.urandom(3_000_000)
     (tmp_path / "here").write_bytes(content)
     storage.upload("a/b", tmp_path / "here")
@@ -41,7 +39,7 @@ def test_files_are_uploaded_and_downloaded(storage: SharedStorage, tmp_path: Pat
     assert (tmp_path / "there").read_bytes() == content
 
 
-def test_folders_are_listed_as_they_are_now(storage: SharedStorage) -> None:
+def test_folders_are_listed_as_they_are_now(storage):
     assert storage.entries("a") == {}
     storage.write("a/b", b"1")
     assert storage.entries("a") == {"b": 1}
@@ -52,21 +50,21 @@ def test_folders_are_listed_as_they_are_now(storage: SharedStorage) -> None:
     assert "b" not in storage.entries("a")
 
 
-def test_many_objects_are_read_in_their_order(storage: SharedStorage) -> None:
+def test_many_objects_are_read_in_their_order(storage):
     names = [f"a/{n:03}" for n in range(40)]
     for name in names:
         storage.write(name, name.encode())
     assert list(storage.read_many(reversed(names))) == [name.encode() for name in reversed(names)]
 
 
-def test_a_missing_object_is_named(storage: SharedStorage) -> None:
+def test_a_missing_object_is_named(storage):
     with pytest.raises(MissingObjectError, match=r"whales/a/b is missing"):
         storage.read("a/b")
     with pytest.raises(MissingObjectError):
         list(storage.read_many(["a/b"]))
 
 
-def test_deleting_skips_what_is_gone(storage: SharedStorage) -> None:
+def test_deleting_skips_what_is_gone(storage):
     storage.write("a/b", b"1")
     storage.write("a/c", b"1")
     storage.delete([])
@@ -74,20 +72,18 @@ def test_deleting_skips_what_is_gone(storage: SharedStorage) -> None:
     assert not storage.exists("a/b") and not storage.exists("a/c")
 
 
-def test_crawls_have_their_own_objects(storage_url: str) -> None:
+def test_crawls_have_their_own_objects(storage_url):
     SharedStorage(storage_url, "whales").write("a", b"1")
     assert not SharedStorage(storage_url, "birds").exists("a")
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", ".hidden"])
-def test_a_crawls_name_is_a_folder(name: str) -> None:
+def test_a_crawls_name_is_a_folder(name):
     with pytest.raises(StorageError, match="rename the crawl"):
         SharedStorage("memory://x", name)
 
 
-def test_a_written_file_survives_a_power_failure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_written_file_survives_a_power_failure(tmp_path, monkeypatch):
     calls: list[str] = []
     fsync, replace = os.fsync, Path.replace
 
@@ -106,9 +102,7 @@ def test_a_written_file_survives_a_power_failure(
     assert calls == [tmp_path.name, "whales", "part", "rename", "a"]
 
 
-def test_an_interrupted_write_leaves_the_old_content(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_write_leaves_the_old_content(tmp_path, monkeypatch):
     storage = SharedStorage(f"file://{tmp_path}", "whales")
     storage.write("a/b", b"old")
 
@@ -123,14 +117,14 @@ def test_an_interrupted_write_leaves_the_old_content(
     assert os.listdir(tmp_path / "whales/a") == ["b"]
 
 
-def test_files_being_written_are_not_listed(tmp_path: Path) -> None:
+def test_files_being_written_are_not_listed(tmp_path):
     storage = SharedStorage(f"file://{tmp_path}", "whales")
     storage.write("a/b", b"1")
     (tmp_path / "whales/a/.c.123.part").write_bytes(b"half")
     assert storage.entries("a") == {"b": 1}
 
 
-def test_a_library_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_is_not_installed_is_named(monkeypatch):
     with pytest.raises(StorageError, match=r"cannot open .*: Protocol not known: nowhere"):
         SharedStorage("nowhere://x", "whales")
     monkeypatch.setitem(__import__("sys").modules, "gcsfs", None)
@@ -139,7 +133,7 @@ def test_a_library_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatc
 
 
 @SmallDisk.needed
-def test_a_full_storage_loses_nothing(tmp_path: Path) -> None:
+def test_a_full_storage_loses_nothing(tmp_path):
     with SmallDisk(tmp_path / "disk", kib=200) as disk:
         storage = SharedStorage(f"file://{disk.seen_from_here}", "whales")
         store = StateStore.open(tmp_path / "one/state", {})
@@ -166,7 +160,7 @@ def test_a_full_storage_loses_nothing(tmp_path: Path) -> None:
 
 
 @SmallDisk.needed
-def test_a_read_only_storage_is_an_error_that_says_so(tmp_path: Path) -> None:
+def test_a_read_only_storage_is_an_error_that_says_so(tmp_path):
     with SmallDisk(tmp_path / "disk", kib=200) as disk:
         storage = SharedStorage(f"file://{disk.seen_from_here}", "whales")
         disk.make_read_only()
@@ -175,9 +169,7 @@ def test_a_read_only_storage_is_an_error_that_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_an_endpoint_that_does_not_answer_is_named(
-    s3_server: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_endpoint_that_does_not_answer_is_named(s3_server, monkeypatch):
     url = new_bucket(s3_server, monkeypatch)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -189,9 +181,7 @@ def test_an_endpoint_that_does_not_answer_is_named(
 
 
 @pytest.mark.long
-def test_a_bucket_that_does_not_exist_is_an_error(
-    s3_server: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bucket_that_does_not_exist_is_an_error(s3_server, monkeypatch):
     url = new_bucket(s3_server, monkeypatch)
     with pytest.raises(StorageError, match="bucket does not exist; check"):
         SharedStorage(f"{url}-other", "whales").write("a", b"1")

@@ -1,7 +1,5 @@
 """The system's resolver, as far as tests ask it."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What the driver needs of one crawl, for its parts that are called without Scrapy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 A parser process imports this module, and neither Scrapy nor pytest with it.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import time

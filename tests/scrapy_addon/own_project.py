@@ -1,7 +1,5 @@
 """A Scrapy project of a user's own with the add-on, and its commands, each in a process."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,11 +42,7 @@ class Ran:
 
 
 def write_project(
-    folder: Path,
-    spider: str,
-    *seeds: str,
-    settings: Mapping[str, Any] | None = None,
-    **topic: Any,
+    folder: Path, spider: str, *seeds: str, settings: Mapping[str, Any] | None = None, **topic: Any
 ) -> Path:
     """Write a project with one spider module; ``topic`` as for :func:`write_topic`."""
     write_topic(folder, *(seeds or ("http://unused.test/",)), **topic)

@@ -1,7 +1,5 @@
 """Requests go to the checked address of a host with several or changing addresses."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.support.access_rules import ROBOTS, Access, Rules, violations
@@ -34,9 +32,7 @@ def crawl(folder: Path, zone: Zone, **settings: object) -> tuple[Finished, list[
     return done, hosts.accesses
 
 
-def test_where_the_first_address_does_not_answer_the_second_waits_for_its_turn(
-    tmp_path: Path,
-) -> None:
+def test_where_the_first_address_does_not_answer_the_second_waits_for_its_turn(tmp_path):
     zone = {HOST: at(UNREACHABLE, SECOND), NEIGHBOUR: at(SECOND)}
     done, accesses = crawl(tmp_path, zone)
     assert len(done.fetched()) == 6
@@ -44,8 +40,8 @@ def test_where_the_first_address_does_not_answer_the_second_waits_for_its_turn(
 
 
 def test_a_name_whose_address_has_changed_is_asked_at_the_new_one_not_over_an_idle_connection(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     there = [FIRST, SECOND, FIRST, SECOND]
     zone = {HOST: [at(address, ttl_s=0) for address in there], NEIGHBOUR: at("127.0.0.33")}
     _, accesses = crawl(tmp_path, zone, DNSCACHE_ENABLED=False)

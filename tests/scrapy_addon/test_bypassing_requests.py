@@ -1,7 +1,5 @@
 """Requests that bypass the frontier obey the rules of the URL that is sent."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Sequence
@@ -33,11 +31,7 @@ RULES = "User-agent: *\nDisallow: /*PHPSESSID\n"
 def downloaded(folder: Path, *paths: str) -> tuple[dict[str, str], Sequence[str]]:
     """What became of downloads past the frontier, by path, and the paths that the server saw."""
     text = {"Content_Type": "text/plain"}
-    answers = {
-        "/": (200, html("Start"), {}),
-        ROBOTS: (200, RULES, text),
-        FREE: (200, b"x", {}),
-    }
+    answers = {"/": (200, html("Start"), {}), ROBOTS: (200, RULES, text), FREE: (200, b"x", {})}
 
     def settings(hosts: HostileHosts) -> dict[str, Any]:
         return own_downloads(folder / "came.json", *(hosts.url(HOST, path) for path in paths))
@@ -49,22 +43,20 @@ def downloaded(folder: Path, *paths: str) -> tuple[dict[str, str], Sequence[str]
     ]
 
 
-def test_rules_hold_for_the_url_that_is_sent_not_for_its_normalised_form(tmp_path: Path) -> None:
+def test_rules_hold_for_the_url_that_is_sent_not_for_its_normalised_form(tmp_path):
     came, asked = downloaded(tmp_path, SESSION, FREE)
     assert came == {SESSION: "RobotsDeniedError", FREE: "200"}
     assert SESSION not in asked
 
 
-def test_a_url_too_long_for_the_crawl_is_not_sent_past_rules_and_delays(tmp_path: Path) -> None:
+def test_a_url_too_long_for_the_crawl_is_not_sent_past_rules_and_delays(tmp_path):
     long = "/" + 2_000 * "x"
     came, asked = downloaded(tmp_path, long)
     assert came == {long: "IgnoreRequest"}
     assert long not in asked
 
 
-def test_a_page_whose_rules_run_out_on_its_way_goes_back_and_they_are_requested(
-    tmp_path: Path,
-) -> None:
+def test_a_page_whose_rules_run_out_on_its_way_goes_back_and_they_are_requested(tmp_path):
     seed, rules = "http://a.test/", raw("http://a.test/robots.txt", RULES, "text/plain")
     simulation = Simulation(topic(tmp_path, seed), site(rules))
     simulation.step()
@@ -82,7 +74,7 @@ def test_a_page_whose_rules_run_out_on_its_way_goes_back_and_they_are_requested(
     simulation.close()
 
 
-def test_no_request_goes_by_another_name_than_the_topics(tmp_path: Path) -> None:
+def test_no_request_goes_by_another_name_than_the_topics(tmp_path):
     """Neither by the project's headers, nor the spider's attribute, nor a request's own header."""
     web = MemoryWeb(page("http://a.test/", html("Start")), page("http://a.test/own", b"x"))
     theirs = {"User-Agent": "Another/1.0"}
@@ -99,7 +91,7 @@ def test_no_request_goes_by_another_name_than_the_topics(tmp_path: Path) -> None
     assert {access.user_agent for access in replay.accesses} == {USER_AGENT}
 
 
-def test_robots_txt_does_not_come_from_scrapys_cache(tmp_path: Path) -> None:
+def test_robots_txt_does_not_come_from_scrapys_cache(tmp_path):
     web = MemoryWeb(page("http://a.test/", html("Start")), page("http://a.test/robots.txt", RULES))
     asked = []
     with served(web) as replay:

@@ -1,7 +1,5 @@
 """Downloads by ``download_async``: they leave the page alone that the spider is given."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.scrapy_addon.own_project import Ran, crawl_web, write_project
@@ -55,13 +53,11 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
 
 @pytest.mark.parametrize("n", ["before", "after", "copied"])
 @pytest.mark.parametrize("path", ["", "leased"])
-def test_items_get_the_relevance_of_the_page_that_the_callback_received(
-    ran: Ran, n: str, path: str
-) -> None:
+def test_items_get_the_relevance_of_the_page_that_the_callback_received(ran, n, path):
     of_page = [item for item in ran.items if item["url"] == f"http://a.test/{path}"]
     assert [item["relevance"] for item in of_page if item["n"] == n] == [0.9]
 
 
-def test_a_request_with_the_meta_of_another_one_is_not_settled_as_it(ran: Ran) -> None:
+def test_a_request_with_the_meta_of_another_one_is_not_settled_as_it(ran):
     states = [item["state"] for item in ran.items if item["n"] == "copied"]
     assert states == [[None, None]] * 2

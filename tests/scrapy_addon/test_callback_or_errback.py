@@ -1,7 +1,5 @@
 """Each request of a spider ends in its callback or its errback, exactly once."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import socket
@@ -179,19 +177,19 @@ def ends(ran: Ran, case: str) -> list[str]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_request_ends_once(ran: Ran, case: str) -> None:
+def test_a_request_ends_once(ran, case):
     assert ends(ran, case) == [CASES[case][2]]
 
 
-def test_an_errback_yields_requests_that_are_requested_before_the_crawl_ends(ran: Ran) -> None:
+def test_an_errback_yields_requests_that_are_requested_before_the_crawl_ends(ran):
     assert ends(ran, "yielded by an errback") == ["callback"]
 
 
-def test_the_log_names_the_request_that_cannot_be_stored_and_the_value(ran: Ran) -> None:
+def test_the_log_names_the_request_that_cannot_be_stored_and_the_value(ran):
     assert "/page-in-other-words> cannot be stored" in ran.output
     assert "meta['lock'] is of the type builtins.object" in ran.output
 
 
-def test_what_was_refused_is_counted_by_kind(ran: Ran) -> None:
+def test_what_was_refused_is_counted_by_kind(ran):
     failures = ran.stats["failures"]
     assert (failures["no-such-host"], failures["connect"]) == (2, 2)

@@ -1,7 +1,5 @@
 """Bodies that are packed so that decoding takes long."""
 
-from __future__ import annotations
-
 import gzip
 
 import pytest
@@ -10,10 +8,7 @@ from scrapy.http import Response
 from scrapy.utils._compression import zstd
 from scrapy.utils.test import get_crawler
 
-from focused.scrapy_addon.middlewares import (
-    MAX_COMPRESSED_PARTS,
-    DecodingMiddleware,
-)
+from focused.scrapy_addon.middlewares import MAX_COMPRESSED_PARTS, DecodingMiddleware
 from focused.scrapy_addon.outcomes import ContentDecodingError
 
 URL = "http://a.test/"
@@ -40,11 +35,11 @@ def decode(body: bytes, coding: str) -> bytes:
     ],
     ids=["gzip members", "gzip members in gzip", "zstd frames", "skippable zstd frames"],
 )
-def test_a_body_of_many_empty_parts_is_not_decoded(body: bytes, coding: str) -> None:
+def test_a_body_of_many_empty_parts_is_not_decoded(body, coding):
     with pytest.raises(ContentDecodingError, match="more than 1,000 compressed parts"):
         decode(body, coding)
 
 
 @pytest.mark.parametrize("coding", ["gzip", "x-gzip"])
-def test_a_body_of_several_members_is_decoded(coding: str) -> None:
+def test_a_body_of_several_members_is_decoded(coding):
     assert decode(gzip.compress(b"wha") + gzip.compress(b"les"), coding) == b"whales"

@@ -1,7 +1,5 @@
 """A crawl's models: trained by a process of its own; their samples are no harvest."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -27,20 +25,18 @@ def trained(tmp_path: Path) -> Topic:
     return made
 
 
-def test_a_crawl_reads_no_directory_whose_urls_are_listed(
-    trained: Topic, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crawl_reads_no_directory_whose_urls_are_listed(trained, monkeypatch):
     monkeypatch.delattr("focused.directory.directory_reader.load_training_samples")
     assert training_urls(trained) == set(web())
 
 
-def test_the_directory_is_read_if_it_has_changed(trained: Topic) -> None:
+def test_the_directory_is_read_if_it_has_changed(trained):
     with trained.training.directory[0].open("a") as file:
         file.write("Top/Cheese\thttp://new.example/\tNew\tNew\n")
     assert training_urls(trained) == {*web(), "http://new.example/"}
 
 
-def test_the_directory_is_read_for_a_list_of_an_earlier_version(trained: Topic) -> None:
+def test_the_directory_is_read_for_a_list_of_an_earlier_version(trained):
     training_urls_path(trained.training.model).write_text("http://final.example/\n")
     assert training_urls(trained) == {*web(), "http://final.example/"}
 
@@ -64,7 +60,7 @@ print(*sys.modules)
 """
 
 
-def test_a_crawl_that_needs_a_model_does_not_load_what_training_needs(site: Path) -> None:
+def test_a_crawl_that_needs_a_model_does_not_load_what_training_needs(site):
     topic_file = site.with_name("cheese.toml")
     command = [sys.executable, "-c", LOADING, str(site), str(topic_file)]
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
@@ -72,7 +68,7 @@ def test_a_crawl_that_needs_a_model_does_not_load_what_training_needs(site: Path
     assert not {"sklearn", "scipy"}.intersection(loaded)
 
 
-def test_what_is_wrong_with_the_samples_is_raised_in_the_crawl(site: Path) -> None:
+def test_what_is_wrong_with_the_samples_is_raised_in_the_crawl(site):
     topic_file = site.with_name("cheese.toml")
     topic_file.write_text(topic_file.read_text().replace("Top/Food", "Top/Drinks"))
     with pytest.raises(TrainingError, match=r"training\.good: 'Top/Drinks' has no sample"):

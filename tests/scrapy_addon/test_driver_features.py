@@ -1,7 +1,5 @@
 """Features of the Scrapy driver: found by entry points, on by topic or settings, off at no cost."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -49,34 +47,29 @@ def on(folder: Path, given: Settings, **parts: Any) -> set[str]:
     return {name for name, feature in found if feature.is_on(mine, given)} - ALWAYS_ON
 
 
-def test_all_that_come_with_the_driver_are_installed() -> None:
+def test_all_that_come_with_the_driver_are_installed():
     own = [each for each in vars(shipped).values() if isinstance(each, DriverFeature)]
     assert own
     assert all(each in installed_driver_features().values() for each in own)
 
 
-def test_a_plain_topic_and_its_settings_switch_none_on(tmp_path: Path) -> None:
+def test_a_plain_topic_and_its_settings_switch_none_on(tmp_path):
     assert on(tmp_path, settings()) == set()
 
 
 @pytest.mark.parametrize(
     ("values", "name"),
-    [
-        ({"FOCUSED_METRICS_PORT": 0}, "metrics"),
-        ({"FOCUSED_LOG_FORMAT": "json"}, "json-log"),
-    ],
+    [({"FOCUSED_METRICS_PORT": 0}, "metrics"), ({"FOCUSED_LOG_FORMAT": "json"}, "json-log")],
 )
-def test_settings_switch_on_what_they_name(
-    tmp_path: Path, values: dict[str, Any], name: str
-) -> None:
+def test_settings_switch_on_what_they_name(tmp_path, values, name):
     assert on(tmp_path, settings(**values)) == {name}
 
 
-def test_the_topic_switches_on_rendering(tmp_path: Path) -> None:
+def test_the_topic_switches_on_rendering(tmp_path):
     assert on(tmp_path, settings(), scope=Scope(javascript="render")) == {"javascript"}
 
 
-def test_the_settings_of_rendering_have_the_renderers_own_defaults() -> None:
+def test_the_settings_of_rendering_have_the_renderers_own_defaults():
     limits = RenderLimits()
     known = all_settings()
     names = {"TIMEOUT_S": "time_s", "REQUESTS": "requests", "MEMORY_MB": "memory_mb"}
@@ -101,31 +94,26 @@ def two_features(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return released
 
 
-def test_what_was_connected_is_released_when_another_cannot_be_used(
-    tmp_path: Path, two_features: list[str]
-) -> None:
+def test_what_was_connected_is_released_when_another_cannot_be_used(tmp_path, two_features):
     with pytest.raises(ConfigurationError, match="the second"):
         connect_driver_features(topic(tmp_path, PAGE), Settings())
     assert two_features == ["first"]
 
 
-def test_parts_of_several_features_are_joined_in_their_order() -> None:
+def test_parts_of_several_features_are_joined_in_their_order():
     made: list[Any] = [SimpleNamespace(), SimpleNamespace()]
-    parts = [
-        DriverParts(authenticators=[made[0]]),
-        DriverParts(authenticators=[made[1]]),
-    ]
+    parts = [DriverParts(authenticators=[made[0]]), DriverParts(authenticators=[made[1]])]
     joined = join_driver_parts(parts)
     assert list(joined.authenticators) == made
 
 
-def test_a_missing_library_is_reported_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_reported_with_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     with pytest.raises(MissingExtraError, match=r"FOCUSED_METRICS_PORT needs .*\[operations\]"):
         require_library("prometheus_client", "FOCUSED_METRICS_PORT")
 
 
-def test_logins_are_off_in_a_replay(tmp_path: Path) -> None:
+def test_logins_are_off_in_a_replay(tmp_path):
     login = Login(("a.test",), "bearer", token="env:T")
     mine = SimpleNamespace(login=(login,), scope=topic(tmp_path, PAGE).scope)
     logins = installed_driver_features()["logins"]
@@ -162,7 +150,7 @@ MOST_MODULES, MOST_LINES = 138, 25_600
 """Of a plain crawl: raise them only for what every crawl needs."""
 
 
-def test_a_plain_crawl_imports_nothing_of_what_is_off() -> None:
+def test_a_plain_crawl_imports_nothing_of_what_is_off():
     found = imported_modules.imported_modules()
     assert found.pages == 2
     assert OFF.isdisjoint(found.lines)
@@ -174,7 +162,7 @@ def test_a_plain_crawl_imports_nothing_of_what_is_off() -> None:
     assert all(_exists(name) for name in OFF)
 
 
-def test_the_command_needs_no_other_library_to_start() -> None:
+def test_the_command_needs_no_other_library_to_start():
     code = "import sys, focused.cli.crawl; print(*sys.modules)"
     child = [sys.executable, "-P", "-c", code]
     loaded = subprocess.run(child, capture_output=True, text=True, check=True).stdout.split()
@@ -223,7 +211,7 @@ printed = DriverFeature(
 
 
 @pytest.mark.parametrize("is_on", [True, False])
-def test_a_package_adds_a_feature_that_a_setting_switches_on(tmp_path: Path, is_on: bool) -> None:
+def test_a_package_adds_a_feature_that_a_setting_switches_on(tmp_path, is_on):
     project = write_project(tmp_path, SPIDER, PAGE, settings={"FOCUSED_PRINTED": is_on})
     entry_points = "[focused.scrapy_features]\nprinted = printed_driver:printed\n"
     install(project, "printed_driver", PRINTED, entry_points)

@@ -1,7 +1,5 @@
 """The documentation's example of custom estimators, in a real crawl."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd
@@ -58,7 +56,7 @@ def kinds(pages: pd.DataFrame) -> list[str]:
     return ["whale" if "whale" in url else "trade" for url in fetched["url"]]
 
 
-def test_a_classifier_of_its_own_guides_a_crawl(tmp_path: Path) -> None:
+def test_a_classifier_of_its_own_guides_a_crawl(tmp_path):
     topic = topic_file(tmp_path)
     with served(web()) as site:
         pages = crawl(topic, site)
@@ -68,7 +66,7 @@ def test_a_classifier_of_its_own_guides_a_crawl(tmp_path: Path) -> None:
     assert not classified[f"{SEED}trade-3"]
 
 
-def test_a_scorer_of_its_own_learns_from_an_earlier_crawl(tmp_path: Path) -> None:
+def test_a_scorer_of_its_own_learns_from_an_earlier_crawl(tmp_path):
     topic = topic_file(tmp_path)
     with served(web()) as site:
         crawl(topic, site)

@@ -1,7 +1,5 @@
 """The table of failure kinds is complete, and a crawl follows it."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from itertools import pairwise
@@ -21,11 +19,7 @@ from scrapy.exceptions import (
 from scrapy.http import Request
 
 from focused.crawl.hosts.failures import FAILURE_RULES, HostEffect
-from focused.scrapy_addon.name_resolver import (
-    NameServerError,
-    NoSuchHostError,
-    PrivateAddressError,
-)
+from focused.scrapy_addon.name_resolver import NameServerError, NoSuchHostError, PrivateAddressError
 from focused.scrapy_addon.outcomes import (
     ContentDecodingError,
     LoginFailedError,
@@ -34,11 +28,9 @@ from focused.scrapy_addon.outcomes import (
     outcome_from_exception,
 )
 from focused.scrapy_addon.request_state import META_KEY, RequestState
-from focused.topic import Scope
 from focused.web.http_response import outcome_from_response
 from focused.web.page import Failed, FailureKind
-from tests.support.simulated import Simulation, failed, page, politely, raw, site, topic
-from tests.support.whale_models import WhaleClassifier
+from tests.support.simulated import Simulation, failed, page, politely, site, topic
 
 A = "http://a.test/"
 EXCEPTIONS = {
@@ -79,58 +71,31 @@ OF_DOCUMENTS = {
     FailureKind.SCANNED,
     FailureKind.MISSING_LIBRARY,
 }
-UNASKED = {
-    FailureKind.ALIAS,
-    FailureKind.ROBOTS,
-    FailureKind.MIRROR,
-    FailureKind.TRAP,
-}
+UNASKED = {FailureKind.ALIAS, FailureKind.ROBOTS, FailureKind.MIRROR, FailureKind.TRAP}
 
 
-class Choking(WhaleClassifier):
-    def classify(self, page):
-        if page.url.endswith("/choke"):
-            raise ValueError("what a page")
-        return super().classify(page)
-
-
-def test_every_kind_has_its_row_and_no_row_is_of_another() -> None:
+def test_every_kind_has_its_row_and_no_row_is_of_another():
     assert set(FAILURE_RULES) == set(FailureKind)
 
 
 @pytest.mark.parametrize(("error", "kind"), EXCEPTIONS.items(), ids=repr)
-def test_each_exception_represents_a_kind(error: Exception, kind: FailureKind) -> None:
+def test_each_exception_represents_a_kind(error, kind):
     request = Request(A, meta={META_KEY: RequestState(was_looked_up=True)})
     assert asyncio.run(outcome_from_exception(request, error)).kind is kind
 
 
 @pytest.mark.parametrize(("status", "kind"), STATUSES.items())
-def test_each_status_that_gives_no_page_represents_a_kind(status: int, kind: FailureKind) -> None:
+def test_each_status_that_gives_no_page_represents_a_kind(status, kind):
     outcome = outcome_from_response(status, {}, A, b"", 0.0, 0.0)
     assert isinstance(outcome, Failed)
     assert outcome.kind is kind
 
 
-def test_each_page_that_is_none_represents_a_kind(tmp_path: Path) -> None:
-    english = "<html lang=en><p>The whale is a large animal."
-    web = site(
-        page(A, "/empty", "/binary", "/huge", "/english", "/choke"),
-        raw(f"{A}empty", ""),
-        raw(f"{A}binary", bytes(range(256)) * 40),
-        raw(f"{A}huge", "<p>whale</p>" * 2_000),
-        raw(f"{A}english", english),
-        page(f"{A}choke"),
-    )
-    mine = topic(tmp_path, A, scope=Scope(max_page_bytes=11_000, languages=("fi",)))
-    done = Simulation(mine, web, classifier=Choking()).run()
-    done.close()
-    assert set(done.crawl.counters.failures) == OF_PAGES
-
-
-def test_every_kind_comes_from_somewhere() -> None:
+def test_every_kind_comes_from_somewhere():
     """What is not asked for has its own tests: of robots, of budgets, of mirrors, of traps.
 
-    So have the limits of parsing: test_parser_pool, and documents: tests/documents.
+    So have pages that are none (tests/crawl/test_retries), the limits of parsing
+    (test_parser_pool) and documents (tests/documents).
     """
     met = {*EXCEPTIONS.values(), *STATUSES.values(), *map(FailureKind, OF_PAGES), *UNASKED}
     assert met | OF_PARSING | OF_DOCUMENTS == set(FailureKind)
@@ -155,9 +120,7 @@ def crawl_with(kind: FailureKind, folder: Path) -> Simulation:
 
 
 @pytest.mark.parametrize("kind", ASKED)
-def test_a_failed_link_has_the_tries_and_its_host_the_end_that_the_table_tells(
-    tmp_path: Path, kind: FailureKind
-) -> None:
+def test_a_failed_link_has_the_tries_and_its_host_the_end_that_the_table_tells(tmp_path, kind):
     done, rule = crawl_with(kind, tmp_path), FAILURE_RULES[kind]
     times = [at for at, url in done.asked if url == "http://b.test/bad"]
     tries = {HostEffect.ONE_MORE_CHANCE: 2, HostEffect.DEAD: 1}
@@ -168,9 +131,7 @@ def test_a_failed_link_has_the_tries_and_its_host_the_end_that_the_table_tells(
 
 
 @pytest.mark.parametrize("kind", [kind for kind in ASKED if FAILURE_RULES[kind].again])
-def test_waits_double_between_the_tries_when_the_host_backs_off(
-    tmp_path: Path, kind: FailureKind
-) -> None:
+def test_waits_double_between_the_tries_when_the_host_backs_off(tmp_path, kind):
     done = crawl_with(kind, tmp_path)
     times = [at for at, url in done.asked if url == "http://b.test/bad"]
     waits = [after - before for before, after in pairwise(times)]

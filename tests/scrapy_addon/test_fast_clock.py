@@ -1,10 +1,7 @@
 """On a clock that runs faster than real time, waits are short and response times are real."""
 
-from __future__ import annotations
-
 import asyncio
 import time
-from pathlib import Path
 
 import pytest
 from scrapy import Request
@@ -20,14 +17,14 @@ SEED = "http://a.test/"
 SPEED = 1e6
 
 
-def test_a_response_time_is_in_real_seconds() -> None:
+def test_a_response_time_is_in_real_seconds():
     request = Request(SEED, meta={META_KEY: RequestState(sent_at=1e9)})
     clock = ReadClock(lambda: 1e9 + 50_000.0, SPEED)
     outcome = outcome_from_scrapy_response(request, Response(SEED), clock(), clock.real_s)
     assert outcome.elapsed_s == pytest.approx(0.05)
 
 
-def test_a_request_waits_for_the_seconds_of_the_crawl_s_clock(tmp_path: Path) -> None:
+def test_a_request_waits_for_the_seconds_of_the_crawl_s_clock(tmp_path):
     """A host that is due in an hour is due in 3.6 ms."""
     simulation = Simulation(topic(tmp_path, SEED, delay_s=3_600.0), {})
     clock = ReplayClock(1e9, time.time(), SPEED)

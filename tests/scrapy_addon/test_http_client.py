@@ -11,7 +11,6 @@ import termios
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
@@ -22,12 +21,7 @@ from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
 from focused.scrapy_addon.download_handlers import FocusedDownloadHandler, TransferOptions
-from focused.scrapy_addon.http_client import (
-    MAX_HEAD_BYTES,
-    MAX_IDLE,
-    IdleConnections,
-    max_idle,
-)
+from focused.scrapy_addon.http_client import MAX_HEAD_BYTES, MAX_IDLE, IdleConnections, max_idle
 from focused.scrapy_addon.outcomes import failure_kind_of
 from focused.scrapy_addon.request_state import META_KEY, RequestState
 from focused.web.page import FailureKind
@@ -112,7 +106,7 @@ def failure(raw: bytes, *, closes: bool = False, **given: Any) -> FailureKind:
     return failure_kind_of(raised.value)
 
 
-def test_an_answer_has_its_status_headers_and_body_as_they_came() -> None:
+def test_an_answer_has_its_status_headers_and_body_as_they_came():
     raw = OK + b"X-A: 1\r\nContent-Length: 6\r\nx-a:  2 \r\nContent-Encoding: gzip\r\n\r\nwhales"
     answer = fetched(raw)
     assert (answer.status, answer.body, answer.flags) == (200, b"whales", [])
@@ -120,7 +114,7 @@ def test_an_answer_has_its_status_headers_and_body_as_they_came() -> None:
     assert answer.headers["content-encoding"] == b"gzip"
 
 
-def test_the_request_names_the_host_of_its_url_and_has_no_headers_of_its_own() -> None:
+def test_the_request_names_the_host_of_its_url_and_has_no_headers_of_its_own():
     server = Server(PLAIN)
     with_handler(server, lambda fetch: fetch("a.test", "/x?q=%7e&b;c"))
     lines = server.requests[0].split(b"\r\n")
@@ -138,7 +132,7 @@ def test_the_request_names_the_host_of_its_url_and_has_no_headers_of_its_own() -
         (PLAIN.replace(b"\r\n", b"\n"), False),
     ],
 )
-def test_servers_may_frame_a_body_as_they_like(raw: bytes, closes: bool) -> None:
+def test_servers_may_frame_a_body_as_they_like(raw, closes):
     assert fetched(raw, closes=closes).body == b"whales"
 
 
@@ -158,13 +152,11 @@ def test_servers_may_frame_a_body_as_they_like(raw: bytes, closes: bool) -> None
         (b"", FailureKind.RESET),
     ],
 )
-def test_an_answer_that_breaks_off_or_is_not_a_http_is_a_reset(
-    raw: bytes, kind: FailureKind
-) -> None:
+def test_an_answer_that_breaks_off_or_is_not_a_http_is_a_reset(raw, kind):
     assert failure(raw, closes=True) is kind
 
 
-def test_a_port_where_nobody_listens_refuses_the_connection() -> None:
+def test_a_port_where_nobody_listens_refuses_the_connection():
     async def test(fetch: Fetch) -> None:
         with pytest.raises(Exception) as raised:  # noqa: PT011  # its kind is what is tested
             await fetch(port=1)
@@ -174,13 +166,13 @@ def test_a_port_where_nobody_listens_refuses_the_connection() -> None:
 
 
 @pytest.mark.parametrize("raw", [PLAIN, CHUNKED])
-def test_a_body_beyond_the_limit_is_too_large(raw: bytes) -> None:
+def test_a_body_beyond_the_limit_is_too_large(raw):
     assert failure(raw, download_maxsize=5) is FailureKind.TOO_LARGE
     assert fetched(raw, download_maxsize=6).body == b"whales"
 
 
 @pytest.mark.parametrize("raw", [b"", OK, PLAIN[:-1]])
-def test_the_time_counts_to_the_last_byte(raw: bytes) -> None:
+def test_the_time_counts_to_the_last_byte(raw):
     with pytest.raises(DownloadTimeoutError, match=r"a\.test.* took longer than 0\.2 seconds"):
         fetched(raw, download_timeout=0.2)
 
@@ -192,12 +184,12 @@ LINE = b"X-More: " + b"x" * 990 + b"\r\n"
 
 
 @pytest.mark.parametrize("piece", [LINE, INTERIM * 40])
-def test_a_head_without_end_is_too_large(piece: bytes) -> None:
+def test_a_head_without_end_is_too_large(piece):
     start = OK if piece is LINE else b""
     assert failure(start + piece * (MAX_HEAD_BYTES // len(piece) + 300)) is FailureKind.TOO_LARGE
 
 
-def test_a_long_head_below_the_bound_is_an_answer_on_each_request_of_a_connection() -> None:
+def test_a_long_head_below_the_bound_is_an_answer_on_each_request_of_a_connection():
     head = OK + LINE * (MAX_HEAD_BYTES // 2_000)
     server = Server(head + b"Content-Length: 6\r\n\r\nwhales")
 
@@ -209,7 +201,7 @@ def test_a_long_head_below_the_bound_is_an_answer_on_each_request_of_a_connectio
     assert server.connections == 1
 
 
-def test_a_long_body_that_comes_with_the_end_of_its_head_is_not_counted_as_head() -> None:
+def test_a_long_body_that_comes_with_the_end_of_its_head_is_not_counted_as_head():
     raw = OK + LINE * 200 + b"Content-Length: 600000\r\n\r\n" + b"w" * 600_000
     assert len(fetched(raw).body) == 600_000
 
@@ -217,13 +209,13 @@ def test_a_long_body_that_comes_with_the_end_of_its_head_is_not_counted_as_head(
 # -- connections
 
 
-def test_requests_leave_for_the_checked_address_whatever_the_name_resolves_to() -> None:
+def test_requests_leave_for_the_checked_address_whatever_the_name_resolves_to():
     server = Server(PLAIN)
     with_handler(server, lambda fetch: fetch("this-name-does-not-exist.invalid"))
     assert b"Host: this-name-does-not-exist.invalid" in server.requests[0]
 
 
-def test_the_next_request_to_a_host_leaves_over_the_same_connection() -> None:
+def test_the_next_request_to_a_host_leaves_over_the_same_connection():
     server = Server(PLAIN)
 
     async def test(fetch: Fetch) -> None:
@@ -235,7 +227,7 @@ def test_the_next_request_to_a_host_leaves_over_the_same_connection() -> None:
 
 
 @pytest.mark.parametrize("says", [b"", b"HTTP/1.1 408 Request Timeout\r\n\r\n"])
-def test_a_connection_that_the_server_ended_is_not_used_again(says: bytes) -> None:
+def test_a_connection_that_the_server_ended_is_not_used_again(says):
     server = Server(PLAIN)
 
     async def test(fetch: Fetch) -> None:
@@ -265,7 +257,7 @@ WITHOUT_BODY = b"HTTP/1.1 204 No Content\r\n\r\n"
         (WITHOUT_BODY + FORGED, b""),
     ],
 )
-def test_what_comes_beyond_an_answer_is_nobodys_answer(raw: bytes, body: bytes) -> None:
+def test_what_comes_beyond_an_answer_is_nobodys_answer(raw, body):
     server = Server(raw, PLAIN)
 
     async def test(fetch: Fetch) -> None:
@@ -281,7 +273,7 @@ def bytes_not_received(writer: asyncio.StreamWriter) -> int:
     return int.from_bytes(queue, sys.byteorder)
 
 
-def test_an_answer_that_nobody_asked_for_is_nobodys_answer() -> None:
+def test_an_answer_that_nobody_asked_for_is_nobodys_answer():
     server = Server(PLAIN)
 
     async def test(fetch: Fetch) -> None:
@@ -294,7 +286,7 @@ def test_an_answer_that_nobody_asked_for_is_nobodys_answer() -> None:
     with_handler(server, test)
 
 
-def test_the_end_of_an_answer_with_both_a_length_and_chunks_is_that_of_one_of_them() -> None:
+def test_the_end_of_an_answer_with_both_a_length_and_chunks_is_that_of_one_of_them():
     """By the chunks the body ends early, by the length the forged answer is a part of it."""
     head = OK + b"Content-Length: 100\r\n"
     server = Server(head + CHUNKED.removeprefix(OK) + FORGED, PLAIN)
@@ -307,7 +299,7 @@ def test_the_end_of_an_answer_with_both_a_length_and_chunks_is_that_of_one_of_th
     with_handler(server, test)
 
 
-def test_no_request_is_repeated_when_a_kept_connection_breaks() -> None:
+def test_no_request_is_repeated_when_a_kept_connection_breaks():
     server = Server(PLAIN, b"HTTP/1.1 200", closes=False)
 
     async def test(fetch: Fetch) -> None:
@@ -325,9 +317,7 @@ def test_no_request_is_repeated_when_a_kept_connection_breaks() -> None:
 
 
 @pytest.mark.parametrize(("one_per_address", "connections"), [(False, 2), (True, 3)])
-def test_one_connection_idles_at_an_address_where_the_topic_says_so(
-    one_per_address: bool, connections: int
-) -> None:
+def test_one_connection_idles_at_an_address_where_the_topic_says_so(one_per_address, connections):
     server = Server(PLAIN)
 
     async def test(fetch: Fetch) -> None:
@@ -338,7 +328,7 @@ def test_one_connection_idles_at_an_address_where_the_topic_says_so(
     assert server.connections == connections
 
 
-def test_a_body_that_is_too_large_leaves_no_connection_open() -> None:
+def test_a_body_that_is_too_large_leaves_no_connection_open():
     server = Server(OK + b"Content-Length: 900000\r\n\r\nwhales", PLAIN)
 
     async def test(fetch: Fetch) -> None:
@@ -373,7 +363,7 @@ def idling(idle: IdleConnections, *places: Sequence[str]) -> list[FakeTransport]
     return transports
 
 
-def test_a_host_is_asked_over_no_connection_to_another_of_its_addresses() -> None:
+def test_a_host_is_asked_over_no_connection_to_another_of_its_addresses():
     idle = IdleConnections(max_idle=10)
     there, elsewhere, other = idling(
         idle, ("a.test", "192.0.2.1"), ("a.test", "192.0.2.2"), ("b.test", "192.0.2.2")
@@ -382,7 +372,7 @@ def test_a_host_is_asked_over_no_connection_to_another_of_its_addresses() -> Non
     assert (there.closed, elsewhere.closed, other.closed) == (False, True, False)
 
 
-def test_the_connections_that_idle_longest_are_closed_where_there_are_too_many() -> None:
+def test_the_connections_that_idle_longest_are_closed_where_there_are_too_many():
     idle = IdleConnections(max_idle=10)
     transports = idling(idle, *((f"{n}.test", "192.0.2.1") for n in range(40)))
     assert [each for each in transports if not each.closed] == transports[-10:]
@@ -393,7 +383,7 @@ def test_the_connections_that_idle_longest_are_closed_where_there_are_too_many()
     ("may_open", "most"),
     [(256, 48), (1024, 432), (500_000, MAX_IDLE), (resource.RLIM_INFINITY, MAX_IDLE)],
 )
-def test_half_of_the_files_that_may_be_open_are_left_to_others(may_open: int, most: int) -> None:
+def test_half_of_the_files_that_may_be_open_are_left_to_others(may_open, most):
     assert max_idle(32, may_open) == most
 
 
@@ -410,7 +400,7 @@ def most_files_open(crawl: ForkedCommand) -> int:
     return most
 
 
-def test_a_crawl_of_many_hosts_keeps_few_connections_open(tmp_path: Path) -> None:
+def test_a_crawl_of_many_hosts_keeps_few_connections_open(tmp_path):
     page = (200, html("Whales"), {})
     zone = {host: at(f"127.4.0.{number + 1}") for number, host in enumerate(HOSTS)}
     with (
@@ -431,13 +421,13 @@ def is_video(request: Request, status: int, content_type: str) -> bool:
     return (status, content_type) == (200, "video/mp4")
 
 
-def test_a_long_body_of_a_refused_type_is_not_awaited() -> None:
+def test_a_long_body_of_a_refused_type_is_not_awaited():
     server = Server(OK + b"Content-Type: video/mp4\r\nContent-Length: 9000000\r\n\r\nwha")
     answer = with_handler(server, lambda fetch: fetch(), refuses=is_video)
     assert (answer.status, answer.body, answer.flags) == (200, b"", ["download_stopped"])
 
 
-def test_a_short_body_of_a_refused_type_is_read_and_the_connection_stays() -> None:
+def test_a_short_body_of_a_refused_type_is_read_and_the_connection_stays():
     server = Server(OK + b"Content-Type: video/mp4\r\nContent-Length: 6\r\n\r\nwhales")
 
     async def test(fetch: Fetch) -> None:

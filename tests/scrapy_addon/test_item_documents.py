@@ -1,11 +1,8 @@
 """Texts and metadata in the items of the topic spider, on demand."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -52,7 +49,7 @@ def documents() -> Iterator[ItemDocuments]:
     made.close()
 
 
-def test_fields_are_those_of_an_export(documents: ItemDocuments) -> None:
+def test_fields_are_those_of_an_export(documents):
     documents._process = Asked()  # type: ignore[assignment]  # starting a process takes a second
     found = asyncio.run(documents.fields_of(response(), ITEM_FIELDS))
     assert found["text"].startswith("Whales of the sea\n\nThe whale eats krill")
@@ -66,7 +63,7 @@ def test_fields_are_those_of_an_export(documents: ItemDocuments) -> None:
     }
 
 
-def test_markdown_is_rendered_in_the_parser_process(documents: ItemDocuments) -> None:
+def test_markdown_is_rendered_in_the_parser_process(documents):
     process = documents._process = Asked()  # type: ignore[assignment]
     found = asyncio.run(documents.fields_of(response(), ["markdown"]))
     assert msgspec.msgpack.decode(process.answer) == found
@@ -75,9 +72,7 @@ def test_markdown_is_rendered_in_the_parser_process(documents: ItemDocuments) ->
 @pytest.mark.parametrize(
     "error", [HandlerError("odd"), ParsingStoppedError(FailureKind.PARSE_TIMEOUT, "long")]
 )
-def test_a_page_that_cannot_be_extracted_has_an_empty_text(
-    documents: ItemDocuments, error: Exception
-) -> None:
+def test_a_page_that_cannot_be_extracted_has_an_empty_text(documents, error):
     documents._process = Asked(error)  # type: ignore[assignment]
     found = asyncio.run(documents.fields_of(response(), ["text", "published"]))
     assert found == {"text": "", "published": None}
@@ -92,11 +87,11 @@ def test_a_page_that_cannot_be_extracted_has_an_empty_text(
         (["markdown"], ("markdown",)),
     ],
 )
-def test_the_setting_is_a_list_or_a_text(value: object, fields: tuple[str, ...]) -> None:
+def test_the_setting_is_a_list_or_a_text(value, fields):
     assert parse_item_fields(value) == fields  # type: ignore[arg-type]
 
 
-def test_feeds_of_the_topic_spider_have_the_fields(tmp_path: Path) -> None:
+def test_feeds_of_the_topic_spider_have_the_fields(tmp_path):
     pages = corpus_web().values()
     web = MemoryWeb(*(page(each.url, each.body) for each in pages))
     topic = write_topic(tmp_path, "http://a.test/")

@@ -1,7 +1,5 @@
 """The log as JSON objects."""
 
-from __future__ import annotations
-
 import json
 import logging
 from pathlib import Path
@@ -35,7 +33,7 @@ def crawl_logged(folder: Path, **settings: object) -> Ran:
     return crawl_web(project, MemoryWeb(page("http://a.test/", html("Whales"))))
 
 
-def test_each_line_of_a_crawls_log_is_an_object(tmp_path: Path) -> None:
+def test_each_line_of_a_crawls_log_is_an_object(tmp_path):
     done = crawl_logged(tmp_path, FOCUSED_LOG_TO_FOLDER=True)
     text = (done.project / "out" / "crawl.log").read_text()
     found = objects(text)
@@ -46,13 +44,13 @@ def test_each_line_of_a_crawls_log_is_an_object(tmp_path: Path) -> None:
     assert all(each.keys() >= {"time", "level", "logger", "message"} for each in found)
 
 
-def test_without_a_file_it_goes_to_standard_error_in_place_of_text(tmp_path: Path) -> None:
+def test_without_a_file_it_goes_to_standard_error_in_place_of_text(tmp_path):
     done = crawl_logged(tmp_path)
     assert "a page: http://a.test/" in {each["message"] for each in objects(done.output)}
     assert "INFO: a page" not in done.output
 
 
-def test_a_message_of_several_lines_stays_on_one() -> None:
+def test_a_message_of_several_lines_stays_on_one():
     record = logging.LogRecord("a.b", logging.INFO, "", 0, "one\ntwo \x1b[31m", (), None)
     line = make_json_formatter().format(record)
     assert "\n" not in line
@@ -60,7 +58,7 @@ def test_a_message_of_several_lines_stays_on_one() -> None:
     assert json.loads(line)["message"] == "one\ntwo \x1b[31m"
 
 
-def test_attributes_that_are_objects_are_left_out_and_a_spider_gives_its_name() -> None:
+def test_attributes_that_are_objects_are_left_out_and_a_spider_gives_its_name():
     record = logging.LogRecord("a.b", logging.INFO, "", 0, "text", (), None)
     record.__dict__.update(spider=Spider("mine"), crawler=object(), code=7)
     found = json.loads(make_json_formatter().format(record))
@@ -68,7 +66,7 @@ def test_attributes_that_are_objects_are_left_out_and_a_spider_gives_its_name() 
     assert (found["spider"], found["code"]) == ("mine", 7)
 
 
-def test_times_are_in_utc() -> None:
+def test_times_are_in_utc():
     record = logging.LogRecord("a.b", logging.INFO, "", 0, "text", (), None)
     record.created = 0.5
     found = json.loads(make_json_formatter().format(record))

@@ -1,7 +1,5 @@
 """A live crawl on loopback: existing and missing hosts, and their addresses."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,16 +37,14 @@ def live_topic(folder: Path, seed: str, **sections: str) -> Path:
     return write_topic(folder, seed, scope="private_addresses = true", **sections)
 
 
-def test_a_name_that_does_not_exist_is_reported_from_a_name_service_that_is_silent(
-    tmp_path: Path, seed: str
-) -> None:
+def test_a_name_that_does_not_exist_is_reported_from_a_name_service_that_is_silent(tmp_path, seed):
     done = crawl_live(live_topic(tmp_path, seed, politeness="suspend_s = 0"))
     assert done.status == 0, done.output
     assert done.stats["failures"] == {"no-such-host": 3, "dns": 3}
     assert done.stats["end_reason"] == "frontier is empty"
 
 
-def test_where_a_host_stands_is_kept(tmp_path: Path, seed: str) -> None:
+def test_where_a_host_stands_is_kept(tmp_path, seed):
     done = crawl_live(live_topic(tmp_path, seed, politeness="suspend_s = 0"))
     store = StateStore.reopen(done.folder / "state")
     standing = {host.name: host.address for host in DiskFrontier(store.tables).hosts}
@@ -57,9 +53,7 @@ def test_where_a_host_stands_is_kept(tmp_path: Path, seed: str) -> None:
     assert standing["silent.test"] == ""
 
 
-def test_a_crawl_that_only_waits_for_such_hosts_says_so_where_its_operator_looks(
-    tmp_path: Path, seed: str
-) -> None:
+def test_a_crawl_that_only_waits_for_such_hosts_says_so_where_its_operator_looks(tmp_path, seed):
     topic = live_topic(
         tmp_path, seed, politeness="suspend_s = 8\nmax_tries = 1", budget="hours = 0.004"
     )

@@ -1,7 +1,5 @@
 """Sessions: where credentials go, when a session has ended, how a form is filled in."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
@@ -103,7 +101,7 @@ def headers_for(session: LoginSession, url: str) -> Mapping[str, str]:
         ("data:text/html,a.test", False),
     ],
 )
-def test_a_session_covers_exactly_its_hosts_and_https(url: str, covered: bool) -> None:
+def test_a_session_covers_exactly_its_hosts_and_https(url, covered):
     sessions = LoginSessions([LoginSession(FORM, SECRETS)])
     assert (sessions.of_url(url) is not None) is covered
 
@@ -112,24 +110,24 @@ def test_a_session_covers_exactly_its_hosts_and_https(url: str, covered: bool) -
     ("method", "expected"),
     [("basic", "Basic aXNobWFlbDpjYWxsLW1lK3doYWxl"), ("bearer", "Bearer a-token")],
 )
-def test_credentials_of_a_header_are_ready_at_once(method: str, expected: str) -> None:
+def test_credentials_of_a_header_are_ready_at_once(method, expected):
     session = LoginSession(Login((HOST,), method), SECRETS)
     assert session.is_ready
     assert headers_for(session, PAGE) == {"Authorization": expected}
 
 
-def test_a_spiders_own_authorization_is_kept() -> None:
+def test_a_spiders_own_authorization_is_kept():
     headers = Headers({"Authorization": "Own"})
     LoginSession(Login((HOST,), "bearer"), SECRETS).add_credentials(Request(PAGE), headers)
     assert headers["Authorization"] == b"Own"
 
 
-def test_a_session_shows_no_secret() -> None:
+def test_a_session_shows_no_secret():
     session = LoginSession(Login((HOST,), "bearer"), SECRETS)
     assert "a-token" not in f"{session!r} {SECRETS!r} {vars(session)['credentials']!r}"
 
 
-def test_cookies_leave_the_response() -> None:
+def test_cookies_leave_the_response():
     session, answer = LoginSession(FORM, SECRETS), response(Set_Cookie="sid=1", X_Other="2")
     session.take_cookies(Request(PAGE), answer)
     assert set(answer.headers) == {b"X-Other"}
@@ -138,13 +136,10 @@ def test_cookies_leave_the_response() -> None:
 
 @pytest.mark.parametrize(
     "request_",
-    [
-        robots_request("https://a.test/robots.txt"),
-        Request("http://a.test/page"),
-    ],
+    [robots_request("https://a.test/robots.txt"), Request("http://a.test/page")],
     ids=lambda request: request.url,
 )
-def test_cookies_leave_all_responses_of_a_host_with_a_login(request_: Request) -> None:
+def test_cookies_leave_all_responses_of_a_host_with_a_login(request_):
     session, answer = LoginSession(FORM, SECRETS), response(Set_Cookie="sid=1", X_Other="2")
     LoginSessions([session]).take_cookies(request_, answer)
     assert set(answer.headers) == {b"X-Other"}
@@ -166,11 +161,11 @@ def test_cookies_leave_all_responses_of_a_host_with_a_login(request_: Request) -
         (Response(PAGE, body=b"Please sign in"), ""),
     ],
 )
-def test_what_says_that_a_session_has_ended(answer: Response, sign: str) -> None:
+def test_what_says_that_a_session_has_ended(answer, sign):
     assert LoginSession(FORM, SECRETS).expiry_sign(answer) == sign
 
 
-def test_a_page_of_an_earlier_session_is_fetched_again_without_a_login() -> None:
+def test_a_page_of_an_earlier_session_is_fetched_again_without_a_login():
     session, _ = log_in(form(), WELCOME)
     assert session.after_response(PAGE, 1, "status 401") is AfterResponse.FETCH_AGAIN
     session.begin()
@@ -178,7 +173,7 @@ def test_a_page_of_an_earlier_session_is_fetched_again_without_a_login() -> None
     assert session.is_ready
 
 
-def test_a_sign_that_stays_in_a_new_session_is_the_pages_own() -> None:
+def test_a_sign_that_stays_in_a_new_session_is_the_pages_own():
     session, _ = log_in(form(), WELCOME)
     for number in range(1, 4):
         page = f"https://a.test/{number}"
@@ -189,7 +184,7 @@ def test_a_sign_that_stays_in_a_new_session_is_the_pages_own() -> None:
     assert session.is_ready
 
 
-def test_a_page_of_ended_browser_cookies_is_no_page(tmp_path: Path) -> None:
+def test_a_page_of_ended_browser_cookies_is_no_page(tmp_path):
     session = LoginSession(Login((HOST,), "cookies", cookies=cookie_file(tmp_path)), SECRETS)
     sign = "the text of expired_text"
     assert session.after_response(PAGE, 1, sign) is AfterResponse.REFUSE
@@ -202,7 +197,7 @@ def cookie_file(folder: Path, *lines: str) -> Path:
     return path
 
 
-def test_cookies_without_an_end_in_a_browsers_file_are_sent(tmp_path: Path) -> None:
+def test_cookies_without_an_end_in_a_browsers_file_are_sent(tmp_path):
     session = LoginSession(Login((HOST,), "cookies", cookies=cookie_file(tmp_path)), SECRETS)
     assert headers_for(session, PAGE) == {"Cookie": "sid=of-browser"}
 
@@ -215,16 +210,14 @@ def test_cookies_without_an_end_in_a_browsers_file_are_sent(tmp_path: Path) -> N
         ("sid=secret", "not a readable file"),
     ],
 )
-def test_a_file_without_usable_cookies_is_an_error_that_quotes_none(
-    tmp_path: Path, line: str, message: str
-) -> None:
+def test_a_file_without_usable_cookies_is_an_error_that_quotes_none(tmp_path, line, message):
     login = Login((HOST,), "cookies", cookies=cookie_file(tmp_path, line))
     with pytest.raises(ConfigurationError, match=message) as raised:
         LoginSession(login, SECRETS)
     assert "secret" not in str(raised.value)
 
 
-def test_the_form_is_filled_in_with_its_hidden_fields() -> None:
+def test_the_form_is_filled_in_with_its_hidden_fields():
     hidden = "<input type=hidden name=csrf value=x><button name=go value=1></button>"
     session, sent = log_in(form(hidden + FIELDS), WELCOME)
     assert session.is_ready and session.number == 1
@@ -247,7 +240,7 @@ REGISTRATION = "<input name=user><input type=password name=new>"
         REGISTRATION.replace("name=new", "name=new autocomplete=new-password"),
     ],
 )
-def test_of_several_forms_that_which_registers_nobody_is_filled_in(inside: str) -> None:
+def test_of_several_forms_that_which_registers_nobody_is_filled_in(inside):
     forms = f"<form method=post>{inside}</form><form method=post>{FIELDS}</form>"
     _, sent = log_in(response(URL, body=forms), WELCOME)
     assert parse_qs(sent[1].body.decode()).keys() == {"user", "secret"}
@@ -264,7 +257,7 @@ def test_of_several_forms_that_which_registers_nobody_is_filled_in(inside: str) 
     ],
 )
 @pytest.mark.parametrize("is_first", [True, False])
-def test_a_trap_for_programs_stays_empty(trap: str, is_first: bool) -> None:
+def test_a_trap_for_programs_stays_empty(trap, is_first):
     user, secret = "<input name=user>", "<input type=password name=secret>"
     inside = f"{trap}{user}{secret}" if is_first else f"{user}{trap}{secret}"
     _, sent = log_in(form(inside), WELCOME)
@@ -272,13 +265,13 @@ def test_a_trap_for_programs_stays_empty(trap: str, is_first: bool) -> None:
     assert filled == {"user": ["ishmael"], "secret": ["call-me+whale"]}
 
 
-def test_a_form_that_a_script_shows_is_filled_in() -> None:
+def test_a_form_that_a_script_shows_is_filled_in():
     page = response(URL, body=f"<div hidden><form method=post hidden>{FIELDS}</form></div>")
     _, sent = log_in(page, WELCOME)
     assert parse_qs(sent[1].body.decode())["user"] == ["ishmael"]
 
 
-def test_fields_can_be_named() -> None:
+def test_fields_can_be_named():
     login = Login(
         (HOST,),
         url=URL,
@@ -292,7 +285,7 @@ def test_fields_can_be_named() -> None:
     assert sent[1].body == b"remember=1&n=ishmael&p=call-me%2Bwhale"
 
 
-def test_a_new_login_forgets_the_cookies_of_the_last() -> None:
+def test_a_new_login_forgets_the_cookies_of_the_last():
     session, _ = log_in(form(), WELCOME)
     site = Site(form(), response(Set_Cookie="other=2"))
     site.session = session
@@ -316,28 +309,26 @@ def test_a_new_login_forgets_the_cookies_of_the_last() -> None:
         ([form(), response(body="hello")], "set no cookie"),
     ],
 )
-def test_a_login_that_cannot_succeed_is_not_tried_again(
-    answers: list[Response], message: str
-) -> None:
+def test_a_login_that_cannot_succeed_is_not_tried_again(answers, message):
     with pytest.raises(LoginRejectedError, match=message) as raised:
         log_in(*answers)
     assert SECRETS.password not in str(raised.value)
 
 
 @pytest.mark.parametrize("answers", [[response(URL, 503)], [form(), response(status=500)]])
-def test_a_login_that_an_outage_prevents_may_be_tried_again(answers: list[Response]) -> None:
+def test_a_login_that_an_outage_prevents_may_be_tried_again(answers):
     with pytest.raises(LoginError) as raised:
         log_in(*answers)
     assert not isinstance(raised.value, LoginRejectedError)
 
 
-def test_a_redirect_out_of_the_logins_hosts_is_not_followed() -> None:
+def test_a_redirect_out_of_the_logins_hosts_is_not_followed():
     away = response(status=302, Location="https://b.test/home", Set_Cookie="sid=1")
     session, sent = log_in(form(), away)
     assert session.is_ready and len(sent) == 2
 
 
-def test_secrets_come_from_the_environment() -> None:
+def test_secrets_come_from_the_environment():
     login = Login((HOST,), "basic", username="env:U", password="env:P")
     assert resolve_credentials(login, {"U": "me", "P": "it"}) == Credentials("me", "it")
     with pytest.raises(ConfigurationError, match=r"\[login\] of a.test.*variable P is not set"):
@@ -357,7 +348,7 @@ class _Keyring(keyring.backend.KeyringBackend):
         raise NotImplementedError
 
 
-def test_secrets_come_from_the_keyring() -> None:
+def test_secrets_come_from_the_keyring():
     before = keyring.get_keyring()
     keyring.set_keyring(_Keyring())
     try:
@@ -370,20 +361,20 @@ def test_secrets_come_from_the_keyring() -> None:
         keyring.set_keyring(before)
 
 
-def test_a_token_that_would_break_a_header_is_refused_unseen() -> None:
+def test_a_token_that_would_break_a_header_is_refused_unseen():
     login = Login((HOST,), "bearer", token="env:T")
     with pytest.raises(ConfigurationError, match="env:T holds characters") as raised:
         resolve_credentials(login, {"T": "evil\r\nCookie: x"})
     assert "evil" not in str(raised.value)
 
 
-def test_a_crawl_that_cannot_log_in_says_so_at_the_start(tmp_path: Path) -> None:
+def test_a_crawl_that_cannot_log_in_says_so_at_the_start(tmp_path):
     given = BaseSettings({"DOWNLOAD_HANDLERS": {"https": "my.Handler"}})
     with pytest.raises(ConfigurationError, match="remove http and https from"):
         check_login_support(given, replace(topic(tmp_path, PAGE), login=(FORM,)))
 
 
-def test_a_replayed_web_needs_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replayed_web_needs_no_secrets(tmp_path, monkeypatch):
     monkeypatch.delenv("P", raising=False)
     mine = replace(topic(tmp_path, PAGE), login=(FORM,))
     given = Settings({"FOCUSED_REPLAY": "127.0.0.1:8100"})
@@ -408,5 +399,5 @@ def test_a_replayed_web_needs_no_secrets(tmp_path: Path, monkeypatch: pytest.Mon
         ("logouts-explained", False),
     ],
 )
-def test_urls_that_end_a_session_are_known_by_their_names(path: str, ends: bool) -> None:
+def test_urls_that_end_a_session_are_known_by_their_names(path, ends):
     assert ends_session(f"https://a.test/{path}") is ends

@@ -65,8 +65,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A crawl that asked for its own metrics while it ran."""
     folder = tmp_path_factory.mktemp("metrics")
     web = MemoryWeb(
-        page("http://a.test/", html("Whales", "/gone")),
-        page("http://a.test/1", html("One whale")),
+        page("http://a.test/", html("Whales", "/gone")), page("http://a.test/1", html("One whale"))
     )
     written = write_project(folder, SPIDER, settings={"FOCUSED_METRICS_PORT": 0})
     crawl_web(written, web)
@@ -82,7 +81,7 @@ def samples(text: str) -> dict[tuple[str, str], float]:
     }
 
 
-def test_prometheus_reads_the_counters_of_a_running_crawl(project: Path) -> None:
+def test_prometheus_reads_the_counters_of_a_running_crawl(project):
     found = samples((project / "metrics").read_text())
     assert found["focused_fetched_total", ""] == 2
     assert found["focused_failures_total", "gone"] == 1
@@ -92,17 +91,17 @@ def test_prometheus_reads_the_counters_of_a_running_crawl(project: Path) -> None
     assert found["focused_session_stage_seconds_total", "parsing"] > 0
 
 
-def test_a_running_crawl_is_healthy(project: Path) -> None:
+def test_a_running_crawl_is_healthy(project):
     health = json.loads((project / "health").read_text())
     assert health["status"] == "running"
     assert health["fetched"] == 2
 
 
-def test_a_rebound_name_is_refused(project: Path) -> None:
+def test_a_rebound_name_is_refused(project):
     assert (project / "rebound").read_text() == "403"
 
 
-def test_a_failed_crawl_is_not_healthy_and_says_why() -> None:
+def test_a_failed_crawl_is_not_healthy_and_says_why():
     status = cast(RunStatus, SimpleNamespace(error_message="the disk is full"))
     assert crawl_health("whales", status, CrawlSlot()) == {
         "status": "failed",
@@ -110,12 +109,12 @@ def test_a_failed_crawl_is_not_healthy_and_says_why() -> None:
     }
 
 
-def test_a_crawl_that_ends_is_closing() -> None:
+def test_a_crawl_that_ends_is_closing():
     status = cast(RunStatus, SimpleNamespace(error_message="", end_reason="budget.pages"))
     assert crawl_health("whales", status, CrawlSlot())["status"] == "closing"
 
 
-def test_a_port_in_use_stops_the_crawl_and_names_the_setting(tmp_path: Path) -> None:
+def test_a_port_in_use_stops_the_crawl_and_names_the_setting(tmp_path):
     with socket.socket() as taken, served(MemoryWeb(page("http://a.test/", html("A")))) as site:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -130,16 +129,16 @@ def test_a_port_in_use_stops_the_crawl_and_names_the_setting(tmp_path: Path) -> 
     )
 
 
-def test_every_metric_exports_a_documented_statistic() -> None:
+def test_every_metric_exports_a_documented_statistic():
     assert {each.statistic for each in exported_metrics()} <= set(statistics_meanings())
 
 
-def test_statistics_without_a_value_are_left_out() -> None:
+def test_statistics_without_a_value_are_left_out():
     (metric,) = export_statistics({"frontier": 7, "other/frontier": 8})
     assert [(each.name, each.value) for each in metric.samples] == [("focused_frontier_links", 7)]
 
 
-def test_each_kind_of_failure_has_a_label() -> None:
+def test_each_kind_of_failure_has_a_label():
     stats: dict[str, Any] = {"failures/gone": 2, "failures/dns": 1}
     (metric,) = export_statistics(stats)
     assert {each.labels["kind"]: each.value for each in metric.samples} == {"gone": 2, "dns": 1}
@@ -155,7 +154,7 @@ def documented_alerts() -> list[str]:
 
 
 @pytest.mark.parametrize("query", [*dashboard_queries(), *documented_alerts()])
-def test_dashboard_and_alerts_ask_for_metrics_that_exist(query: str) -> None:
+def test_dashboard_and_alerts_ask_for_metrics_that_exist(query):
     exported = {
         f"focused_{each.name}{'_total' if each.is_counter else ''}": each.label
         for each in exported_metrics()

@@ -1,7 +1,5 @@
 """A model file that is replaced, truncated or damaged while it is read."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from pathlib import Path
@@ -39,9 +37,7 @@ def relevance(path: Path) -> float:
     return load_model(path).classifier.classify(page("cheese", 7)).relevance
 
 
-def test_a_model_that_is_replaced_between_two_reads_keeps_its_own_name(
-    models: tuple[Path, Path], model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_is_replaced_between_two_reads_keeps_its_own_name(models, model, monkeypatch):
     read = Path.read_bytes
 
     def read_and_replace(path: Path) -> bytes:
@@ -58,8 +54,8 @@ def test_a_model_that_is_replaced_between_two_reads_keeps_its_own_name(
 
 @pytest.mark.parametrize("part", [0.0, 0.5, 0.999])
 def test_a_model_that_is_cut_short_changes_nothing_until_a_whole_one_is_there(
-    models: tuple[Path, Path], model: Path, part: float, caplog: pytest.LogCaptureFixture
-) -> None:
+    models, model, part, caplog
+):
     watch, whole = ModelWatcher(model), models[1].read_bytes()
     with model.open("wb") as file:  # in place, as a copy over the network does
         file.write(whole[: int(len(whole) * part)])
@@ -73,9 +69,7 @@ def test_a_model_that_is_cut_short_changes_nothing_until_a_whole_one_is_there(
     assert found[0].classify(page("cheese", 7)).relevance == relevance(models[1])
 
 
-def test_a_model_with_a_flipped_bit_changes_nothing(
-    models: tuple[Path, Path], model: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_model_with_a_flipped_bit_changes_nothing(models, model, caplog):
     watch, damaged = ModelWatcher(model), bytearray(models[1].read_bytes())
     damaged[len(damaged) // 2] ^= 16
     replace(model, bytes(damaged))
@@ -83,9 +77,7 @@ def test_a_model_with_a_flipped_bit_changes_nothing(
     assert str(model) in caplog.text
 
 
-def test_a_model_that_is_gone_for_a_moment_changes_nothing(
-    models: tuple[Path, Path], model: Path
-) -> None:
+def test_a_model_that_is_gone_for_a_moment_changes_nothing(models, model):
     watch = ModelWatcher(model)
     model.unlink()
     assert watch.poll() is None

@@ -1,11 +1,9 @@
 """Host names: servers, lookups, cache times, allowed addresses."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import pycares
@@ -29,7 +27,6 @@ from focused.scrapy_addon.name_resolver import (
     parse_servers,
     system_lookup,
 )
-from tests.scrapy_addon.conftest import SystemResolver
 from tests.support.name_server import FAILS, SILENT, DnsAnswer, NameServer, Zone, at, serve_names
 
 T = TypeVar("T")
@@ -65,7 +62,7 @@ async def resolved(
     assert await waiting == answer
 
 
-def test_callers_at_the_same_time_share_one_lookup() -> None:
+def test_callers_at_the_same_time_share_one_lookup():
     async def test(resolver: NameResolver, lookup: FakeLookup) -> None:
         waiting = [
             asyncio.ensure_future(resolver.resolve(h)) for h in ("a.test", "A.test", "a.test.")
@@ -79,7 +76,7 @@ def test_callers_at_the_same_time_share_one_lookup() -> None:
     run(test)
 
 
-def test_a_caller_who_gives_up_takes_the_answer_from_nobody_else() -> None:
+def test_a_caller_who_gives_up_takes_the_answer_from_nobody_else():
     async def test(resolver: NameResolver, lookup: FakeLookup) -> None:
         first, second = (asyncio.ensure_future(resolver.resolve("a.test")) for _ in range(2))
         await asyncio.sleep(0)
@@ -92,7 +89,7 @@ def test_a_caller_who_gives_up_takes_the_answer_from_nobody_else() -> None:
     run(test)
 
 
-def test_a_lookup_that_fails_leaves_nobody_waiting(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_lookup_that_fails_leaves_nobody_waiting(caplog):
     async def test(resolver: NameResolver, lookup: FakeLookup) -> None:
         waiting = asyncio.ensure_future(resolver.resolve("a.test"))
         await asyncio.sleep(0)
@@ -114,20 +111,21 @@ def test_a_lookup_that_fails_leaves_nobody_waiting(caplog: pytest.LogCaptureFixt
         (UNRESOLVED, 10),
     ],
 )
-def test_an_answer_is_kept_for_its_time_to_live_within_bounds(
-    answer: ResolvedName, kept_s: int
-) -> None:
+def test_an_answer_is_kept_for_its_time_to_live_within_bounds(answer, kept_s):
     async def test(resolver: NameResolver, lookup: FakeLookup) -> None:
         await resolved(resolver, lookup, "a.test", answer)
         lookup.now = kept_s - 0.1
         assert resolver.cached("a.test") == answer
+        again = asyncio.ensure_future(resolver.resolve("a.test"))
+        await asyncio.sleep(0)
+        assert again.done() and lookup.names == ["a.test"]
         lookup.now = kept_s
         assert resolver.cached("a.test") is None
 
     run(test)
 
 
-def test_the_names_used_last_are_kept() -> None:
+def test_the_names_used_last_are_kept():
     async def test(resolver: NameResolver, lookup: FakeLookup) -> None:
         for name in ("a.test", "b.test"):
             await resolved(resolver, lookup, name, FOUND)
@@ -139,7 +137,7 @@ def test_the_names_used_last_are_kept() -> None:
     run(test, max_names=2)
 
 
-def test_a_cache_of_no_names_keeps_none() -> None:
+def test_a_cache_of_no_names_keeps_none():
     async def test(resolver: NameResolver, lookup: FakeLookup) -> None:
         await resolved(resolver, lookup, "a.test", FOUND)
         assert resolver.cached("a.test") is None
@@ -147,7 +145,7 @@ def test_a_cache_of_no_names_keeps_none() -> None:
     run(test, max_names=0)
 
 
-def test_an_address_where_nobody_answers_comes_last() -> None:
+def test_an_address_where_nobody_answers_comes_last():
     answer = ResolvedName(("192.0.2.1", "::ffff:192.0.2.2", "192.0.2.3"), 300)
 
     async def test(resolver: NameResolver, lookup: FakeLookup) -> None:
@@ -172,7 +170,7 @@ def test_an_address_where_nobody_answers_comes_last() -> None:
         ("printer.localhost", ("127.0.0.1", "::1")),
     ],
 )
-def test_addresses_and_this_machine_need_no_lookup(host: str, addresses: Sequence[str]) -> None:
+def test_addresses_and_this_machine_need_no_lookup(host, addresses):
     async def test(resolver: NameResolver, lookup: FakeLookup) -> None:
         assert (await resolver.resolve(host)).addresses == tuple(addresses)
         assert lookup.names == []
@@ -180,7 +178,7 @@ def test_addresses_and_this_machine_need_no_lookup(host: str, addresses: Sequenc
     run(test)
 
 
-def test_an_international_name_is_looked_up_in_punycode() -> None:
+def test_an_international_name_is_looked_up_in_punycode():
     async def test(resolver: NameResolver, lookup: FakeLookup) -> None:
         await resolved(resolver, lookup, "bücher.test", FOUND)
         assert resolver.cached("xn--bcher-kva.test") == FOUND
@@ -204,24 +202,24 @@ def asked_of(zone: Zone, name: str = "a.test") -> ResolvedName:
         return ask(server, name=name)
 
 
-def test_both_kinds_of_address_are_requested_and_ipv4_comes_first() -> None:
+def test_both_kinds_of_address_are_requested_and_ipv4_comes_first():
     with serve_names({"a.test": at("2001:db8::1", "192.0.2.1", ttl_s=70)}) as server:
         answer = ask(server)
     assert answer == ResolvedName(("192.0.2.1", "2001:db8::1"), 70)
     assert sorted(server.asked) == [("a.test", "A"), ("a.test", "AAAA")]
 
 
-def test_an_alias_is_kept_for_the_shortest_time_of_its_chain() -> None:
+def test_an_alias_is_kept_for_the_shortest_time_of_its_chain():
     zone = {"a.test": DnsAnswer(("192.0.2.1",), alias="cdn.test", ttl_s=20)}
     assert asked_of(zone) == ResolvedName(("192.0.2.1",), 20)
 
 
 @pytest.mark.parametrize("zone", [{}, {"a.test": DnsAnswer(minimum_s=90)}])
-def test_a_name_that_does_not_exist_or_has_no_address_is_missing(zone: Zone) -> None:
+def test_a_name_that_does_not_exist_or_has_no_address_is_missing(zone):
     assert asked_of(zone) == MISSING
 
 
-def test_an_answer_too_long_for_a_datagram_is_fetched_by_tcp() -> None:
+def test_an_answer_too_long_for_a_datagram_is_fetched_by_tcp():
     zone = {"a.test": DnsAnswer(tuple(f"192.0.2.{n}" for n in range(1, 200)), long=True)}
     with serve_names(zone) as server:
         assert len(ask(server).addresses) == 199
@@ -229,25 +227,25 @@ def test_an_answer_too_long_for_a_datagram_is_fetched_by_tcp() -> None:
 
 
 @pytest.mark.parametrize("answer", [FAILS, DnsAnswer(loops=True), DnsAnswer(code=dns.EREFUSED)])
-def test_a_server_that_cannot_tell_is_asked_five_times(answer: DnsAnswer) -> None:
+def test_a_server_that_cannot_tell_is_asked_five_times(answer):
     with serve_names({"a.test": answer}) as server:
         assert ask(server) == UNRESOLVED
     assert server.asked.count(("a.test", "A")) == 5
 
 
-def test_an_answer_at_the_fifth_try_is_an_answer() -> None:
+def test_an_answer_at_the_fifth_try_is_an_answer():
     with serve_names({"a.test": [FAILS, FAILS, FAILS, FAILS, at("192.0.2.1")]}) as server:
         assert ask(server).addresses == ("192.0.2.1",)
 
 
 @pytest.mark.parametrize("answer", [SILENT, FAILS])
-def test_another_server_is_asked_where_the_first_is_silent_or_fails(answer: DnsAnswer) -> None:
+def test_another_server_is_asked_where_the_first_is_silent_or_fails(answer):
     with serve_names({"a.test": at("192.0.2.1")}) as up, serve_names({"a.test": answer}) as down:
         assert ask(down, up).addresses == ("192.0.2.1",)
 
 
 @pytest.mark.parametrize("name", ["a..test", "-" * 64 + ".test", "ä.test", "x." * 200 + "test"])
-def test_what_cannot_be_a_name_is_missing_without_a_question(name: str) -> None:
+def test_what_cannot_be_a_name_is_missing_without_a_question(name):
     with serve_names({}) as server:
         assert ask(server, name=name) == MISSING
     assert server.asked == []
@@ -257,9 +255,7 @@ def test_what_cannot_be_a_name_is_missing_without_a_question(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["intranet", "printer.local"])
-def test_the_system_resolves_search_domains_and_multicast_names(
-    system: SystemResolver, name: str
-) -> None:
+def test_the_system_resolves_search_domains_and_multicast_names(system, name):
     system.answer = ["2001:db8::1", "192.0.2.1", "192.0.2.1"]
     with serve_names({}) as server:
         assert ask(server, name=name).addresses == ("192.0.2.1", "2001:db8::1")
@@ -276,16 +272,14 @@ def test_the_system_resolves_search_domains_and_multicast_names(
         (UnicodeError("label too long"), UNRESOLVED),
     ],
 )
-def test_a_missing_name_is_distinguished_from_a_silent_system(
-    system: SystemResolver, error: Exception, answer: ResolvedName
-) -> None:
+def test_a_missing_name_is_distinguished_from_a_silent_system(system, error, answer):
     system.answer = error
     assert asyncio.run(system_lookup("a.test")) == answer
 
 
 def test_the_system_resolves_all_names_where_no_server_is_configured_and_the_log_says_so(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+    monkeypatch, caplog
+):
     def refuse(*_: object, **__: object) -> None:
         raise pycares.AresError("no server")
 
@@ -298,19 +292,19 @@ def test_the_system_resolves_all_names_where_no_server_is_configured_and_the_log
 # -- which addresses may be used
 
 
-def test_private_addresses_among_public_ones_are_excluded() -> None:
+def test_private_addresses_among_public_ones_are_excluded():
     answer = ResolvedName(("10.0.0.1", "8.8.8.8", "::1", "2606:4700::1"), 300)
     assert allowed_addresses("a.test", answer, private=False) == ("8.8.8.8", "2606:4700::1")
     assert allowed_addresses("a.test", answer, private=True) == answer.addresses
 
 
-def test_a_host_with_private_addresses_alone_is_refused() -> None:
+def test_a_host_with_private_addresses_alone_is_refused():
     answer = ResolvedName(("169.254.169.254", "fd00:ec2::254"), 300)
     with pytest.raises(PrivateAddressError, match=r"a\.test is at 169\.254\.169\.254"):
         allowed_addresses("a.test", answer, private=False)
 
 
-def test_an_address_counts_once_however_it_is_written() -> None:
+def test_an_address_counts_once_however_it_is_written():
     written = ("8.8.8.8", "::ffff:808:808", "::ffff:8.8.8.8", "2606:4700:0::1", "2606:4700::1")
     answer = ResolvedName(written, 300)
     assert allowed_addresses("a.test", answer, private=False) == ("8.8.8.8", "2606:4700::1")
@@ -319,9 +313,7 @@ def test_an_address_counts_once_however_it_is_written() -> None:
 @pytest.mark.parametrize(
     ("answer", "error"), [(MISSING, NoSuchHostError), (UNRESOLVED, NameServerError)]
 )
-def test_a_missing_name_is_another_error_than_silence(
-    answer: ResolvedName, error: type[Exception]
-) -> None:
+def test_a_missing_name_is_another_error_than_silence(answer, error):
     with pytest.raises(error, match=r"a\.test"):
         allowed_addresses("a.test", answer, private=True)
 
@@ -329,7 +321,7 @@ def test_a_missing_name_is_another_error_than_silence(
 # -- the setting
 
 
-def test_servers_are_written_with_a_port_or_without() -> None:
+def test_servers_are_written_with_a_port_or_without():
     assert parse_servers("127.0.0.1:5353, [::1]:54,9.9.9.9,[::1],2620:fe::fe") == (
         "127.0.0.1:5353",
         "[::1]:54",
@@ -342,6 +334,6 @@ def test_servers_are_written_with_a_port_or_without() -> None:
 @pytest.mark.parametrize(
     "text", ["dns.test", "127.0.0.1:x", "127.0.0.1:99999", "[::1", "[::1]x:53", ":53"]
 )
-def test_a_server_that_is_not_an_address_is_an_error_that_names_the_setting(text: str) -> None:
+def test_a_server_that_is_not_an_address_is_an_error_that_names_the_setting(text):
     with pytest.raises(ConfigurationError, match="FOCUSED_DNS_SERVERS: "):
         parse_servers(text)

@@ -68,16 +68,13 @@ def crawled(folder: Path, **settings: Any) -> Finished:
         path: (200, html(f"whale {path}", *PATHS), {}) for path in ("/", *PATHS)
     }
     done, _ = crawl_hosts(
-        folder,
-        lambda _: {HOST: pages(site)},
-        settings=lambda _: settings,
-        scope="traps = false",
+        folder, lambda _: {HOST: pages(site)}, settings=lambda _: settings, scope="traps = false"
     )
     assert len(done.fetched()) == 1 + len(PATHS)
     return done
 
 
-def test_middlewares_and_signal_handlers_see_each_page(tmp_path: Path) -> None:
+def test_middlewares_and_signal_handlers_see_each_page(tmp_path):
     file = tmp_path / "paths.txt"
     crawled(
         tmp_path,
@@ -90,7 +87,7 @@ def test_middlewares_and_signal_handlers_see_each_page(tmp_path: Path) -> None:
     assert {(way, path) for way in ways for path in ("/", *PATHS)} <= logged
 
 
-def test_the_warc_has_what_was_sent_and_what_came(tmp_path: Path) -> None:
+def test_the_warc_has_what_was_sent_and_what_came(tmp_path):
     packed = gzip.compress(html("a whale", "/gone", "/moved"), mtime=0)
     coded = {"Content-Encoding": "gzip", "Content-Type": "text/html", "X-Odd": "Kept  as sent"}
     site: Mapping[str, Any] = {
@@ -140,9 +137,7 @@ class Mine(TopicSpider):
 
 
 @pytest.mark.parametrize("level", ["INFO", "DEBUG"])
-def test_a_spider_receives_the_pages_that_it_wants_whatever_is_logged(
-    tmp_path: Path, level: str
-) -> None:
+def test_a_spider_receives_the_pages_that_it_wants_whatever_is_logged(tmp_path, level):
     project = write_project(
         tmp_path, SPIDER, "http://a.test/", settings={"FOCUSED_LOG_LEVEL": level}
     )

@@ -1,7 +1,5 @@
 """Outcomes of Scrapy's responses and exceptions."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from ipaddress import ip_address
@@ -15,7 +13,6 @@ from focused.scrapy_addon.name_resolver import NoSuchHostError
 from focused.scrapy_addon.outcomes import outcome_from_exception, outcome_from_scrapy_response
 from focused.scrapy_addon.request_state import META_KEY, RequestState
 from focused.web.page import Failed, FailureKind, NotModified, Outcome
-from tests.scrapy_addon.conftest import SystemResolver
 
 URL = "http://a.test/x"
 
@@ -27,40 +24,40 @@ def answered(status: int = 200, address: str | None = "192.0.2.1", **meta: objec
 
 
 @pytest.mark.parametrize("status", [200, 404, 503])
-def test_each_answer_tells_the_address_it_came_from(status: int) -> None:
+def test_each_answer_tells_the_address_it_came_from(status):
     assert answered(status).address == "192.0.2.1"
 
 
-def test_addresses_of_both_kinds_are_reported() -> None:
+def test_addresses_of_both_kinds_are_reported():
     assert answered(address="2001:db8::1").address == "2001:db8::1"
 
 
-def test_an_answer_from_a_cache_has_no_address() -> None:
+def test_an_answer_from_a_cache_has_no_address():
     assert answered(address=None).address == ""
 
 
-def test_a_proxys_address_is_not_the_hosts() -> None:
+def test_a_proxys_address_is_not_the_hosts():
     assert answered(proxy="http://proxy.test:3128").address == ""
 
 
-def test_an_answer_took_until_its_last_byte_not_its_first() -> None:
+def test_an_answer_took_until_its_last_byte_not_its_first():
     assert (
         answered(**{META_KEY: RequestState(sent_at=97.5), "download_latency": 0.1}).elapsed_s == 2.5
     )
 
 
-def test_a_clock_that_was_set_back_makes_no_negative_time() -> None:
+def test_a_clock_that_was_set_back_makes_no_negative_time():
     assert answered(**{META_KEY: RequestState(sent_at=500.0)}).elapsed_s == 0.0
 
 
 @pytest.mark.parametrize("header", ["If-None-Match", "If-Modified-Since"])
-def test_304_to_a_conditional_request_is_not_modified(header: str) -> None:
+def test_304_to_a_conditional_request_is_not_modified(header):
     request = Request(URL, headers={header: "x"})
     outcome = outcome_from_scrapy_response(request, Response(URL, 304), now=100.0)
     assert isinstance(outcome, NotModified)
 
 
-def test_304_to_an_unconditional_request_is_a_failure() -> None:
+def test_304_to_an_unconditional_request_is_a_failure():
     assert isinstance(answered(304), Failed)
 
 
@@ -83,24 +80,19 @@ def unresolved() -> CannotResolveHostError:
     ],
 )
 def test_a_failed_look_up_is_distinguished_by_what_the_system_says(
-    system: SystemResolver,
-    unresolved: CannotResolveHostError,
-    answer: Exception | list[str],
-    kind: FailureKind,
-) -> None:
+    system, unresolved, answer, kind
+):
     system.answer = answer
     assert failure(unresolved) is kind
     assert system.asked == ["a.test"]
 
 
-def test_behind_a_proxy_nothing_is_looked_up(
-    system: SystemResolver, unresolved: CannotResolveHostError
-) -> None:
+def test_behind_a_proxy_nothing_is_looked_up(system, unresolved):
     assert failure(unresolved, proxy="http://proxy.test:3128") is FailureKind.DNS
     assert system.asked == []
 
 
-def test_a_replayed_web_knows_which_hosts_there_are(system: SystemResolver) -> None:
+def test_a_replayed_web_knows_which_hosts_there_are(system):
     error = CannotResolveHostError("no such host")
     error.__cause__ = NoSuchHostError("no such host")
     assert isinstance(error.__cause__, DNSLookupError)

@@ -1,7 +1,5 @@
 """Pages of one turn of the reactor are parsed together."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Sequence
 from itertools import pairwise
@@ -42,7 +40,7 @@ def read(reader: Noted, *answers: Fetched) -> list[ParsedPage | Failed | None]:
     return asyncio.run(together())
 
 
-def test_what_came_in_one_turn_is_read_at_once_and_goes_to_who_asked() -> None:
+def test_what_came_in_one_turn_is_read_at_once_and_goes_to_who_asked():
     reader = Noted()
     found = read(reader, *(page(f"{A}{n}") for n in range(5)))
     assert reader.times == [5]
@@ -51,7 +49,7 @@ def test_what_came_in_one_turn_is_read_at_once_and_goes_to_who_asked() -> None:
     ]
 
 
-def test_long_pages_are_read_in_several_turns_so_that_the_reactor_is_not_blocked() -> None:
+def test_long_pages_are_read_in_several_turns_so_that_the_reactor_is_not_blocked():
     reader = Noted()
     long, longer = "whales " * (MAX_BATCH_BYTES // 20), "whales " * (MAX_BATCH_BYTES // 4)
     found = read(
@@ -85,7 +83,7 @@ def turns_of(
     return asyncio.run(ask())
 
 
-def test_few_pages_are_settled_in_a_turn_of_the_reactor_and_none_is_read_in_it() -> None:
+def test_few_pages_are_settled_in_a_turn_of_the_reactor_and_none_is_read_in_it():
     elsewhere = PageParser(Scope(), WhaleClassifier(), "", parse_page).read(page(A))
     assert isinstance(elsewhere, ParsedPage)
     answers = [page(f"{A}{n}") for n in range(10)]
@@ -94,12 +92,12 @@ def test_few_pages_are_settled_in_a_turn_of_the_reactor_and_none_is_read_in_it()
     assert not any(read and settled for read, settled in turns)
 
 
-def test_pages_of_many_links_are_settled_in_turns_of_their_own() -> None:
+def test_pages_of_many_links_are_settled_in_turns_of_their_own():
     linked = page(A, *(f"/{n}" for n in range(MAX_LINKS_PER_TURN // 2 + 1)))
     assert max(settled for _, settled in turns_of(Noted(), [linked] * 3)) == 1
 
 
-def test_who_waits_for_a_crawl_that_was_closed_is_reported_that_nothing_was_read() -> None:
+def test_who_waits_for_a_crawl_that_was_closed_is_reported_that_nothing_was_read():
     def closed() -> PageParser:
         raise RuntimeError("the crawl is not open")
 
@@ -109,7 +107,7 @@ def test_who_waits_for_a_crawl_that_was_closed_is_reported_that_nothing_was_read
     assert asyncio.run(ask()) is None
 
 
-def test_who_waits_no_more_disturbs_nobody() -> None:
+def test_who_waits_no_more_disturbs_nobody():
     reader = Noted()
 
     async def ask() -> ParsedPage | Failed | None:

@@ -1,12 +1,9 @@
 """Real parser processes, and pages that end them."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
@@ -64,7 +61,7 @@ def asked(
     return asyncio.run(run())
 
 
-def test_a_page_is_read_there_as_it_is_here() -> None:
+def test_a_page_is_read_there_as_it_is_here():
     answer = page(A, "/whales", "/trade", text="of whales and ships " * 20, title="Whales")
     there = asked(1, lambda workers: ahead(workers, answer))
     here = reader(Moody())().read(answer)
@@ -74,12 +71,12 @@ def test_a_page_is_read_there_as_it_is_here() -> None:
     assert there.shingles.tolist() == here.shingles.tolist()
 
 
-def test_what_is_not_a_page_fails_there_as_it_does_here() -> None:
+def test_what_is_not_a_page_fails_there_as_it_does_here():
     picture = Fetched(A, 200, {"content-type": "text/html"}, b"\x89PNG\r\n\x1a\n" + bytes(99))
     assert asked(1, lambda workers: ahead(workers, picture)) == reader(Moody())().read(picture)
 
 
-def test_a_page_that_our_code_breaks_over_is_a_failed_page_and_no_end() -> None:
+def test_a_page_that_our_code_breaks_over_is_a_failed_page_and_no_end():
     async def ask(workers: ParserPool) -> tuple[object, object]:
         return await ahead(workers, page(A, text="riddle")), await ahead(workers, page(A))
 
@@ -89,7 +86,7 @@ def test_a_page_that_our_code_breaks_over_is_a_failed_page_and_no_end() -> None:
     assert isinstance(after, ParsedPage)
 
 
-def test_only_the_page_that_ends_its_process_is_given_up() -> None:
+def test_only_the_page_that_ends_its_process_is_given_up():
     async def ask(workers: ParserPool) -> list[object]:
         pages = [page(A, text="one"), page(A, text="poison"), page(A, text="two")]
         found = await asyncio.gather(*(ahead(workers, each) for each in pages))
@@ -119,9 +116,7 @@ QUICKLY = ParsingLimits(cpu_s=1.0)
         (1, "hoard", FailureKind.PARSE_MEMORY, "more than 1000 MB"),
     ],
 )
-def test_a_page_that_exceeds_its_limits_is_a_failure_and_the_next_is_read(
-    most: int | None, text: str, kind: FailureKind, detail: str
-) -> None:
+def test_a_page_that_exceeds_its_limits_is_a_failure_and_the_next_is_read(most, text, kind, detail):
     async def ask(workers: ParserPool) -> tuple[object, object]:
         return await ahead(workers, padded(text)), await ahead(workers, padded("next"))
 
@@ -131,20 +126,13 @@ def test_a_page_that_exceeds_its_limits_is_a_failure_and_the_next_is_read(
     assert isinstance(after, ParsedPage)
 
 
-def test_a_page_that_waits_for_something_ends_by_the_clock() -> None:
-    limits = ParsingLimits(elapsed_s=0.5)
-    dozed = asked(1, lambda workers: ahead(workers, padded("doze")), limits=limits)
-    assert isinstance(dozed, Failed) and dozed.kind is FailureKind.PARSE_TIMEOUT
-    assert "0.5 s by the clock" in dozed.detail
-
-
-def test_a_process_that_its_own_timers_cannot_end_is_killed() -> None:
+def test_a_process_that_its_own_timers_cannot_end_is_killed():
     limits = ParsingLimits(elapsed_s=2.0)
     stopped = asked(1, lambda workers: ahead(workers, padded("stop")), limits=limits, tick_s=0.5)
     assert isinstance(stopped, Failed) and stopped.kind is FailureKind.PARSE_TIMEOUT
 
 
-def test_long_pages_behind_one_that_exceeds_its_limits_are_read_by_another_process() -> None:
+def test_long_pages_behind_one_that_exceeds_its_limits_are_read_by_another_process():
     async def ask(workers: ParserPool) -> list[object]:
         return await asyncio.gather(
             *(ahead(workers, padded(text)) for text in ("one", "spin", "two", "3"))
@@ -155,14 +143,14 @@ def test_long_pages_behind_one_that_exceeds_its_limits_are_read_by_another_proce
     assert all(isinstance(each, ParsedPage) for each in (one, *others))
 
 
-def test_a_page_whose_process_is_killed_from_outside_is_parsed_by_the_next(tmp_path: Path) -> None:
+def test_a_page_whose_process_is_killed_from_outside_is_parsed_by_the_next(tmp_path):
     killed = Killed(tmp_path / "kills", MAX_PROCESSES_PER_PAGE - 1)
     parsed = asked(1, lambda workers: ahead(workers, padded("of whales")), killed)
     assert isinstance(parsed, ParsedPage)
     assert (tmp_path / "kills").stat().st_size == MAX_PROCESSES_PER_PAGE - 1
 
 
-def test_a_page_over_which_each_process_dies_is_named() -> None:
+def test_a_page_over_which_each_process_dies_is_named():
     async def ask(workers: ParserPool) -> tuple[object, object]:
         return await ahead(workers, padded("poison")), await ahead(workers, padded("next"))
 
@@ -174,7 +162,7 @@ def test_a_page_over_which_each_process_dies_is_named() -> None:
     assert isinstance(after, ParsedPage)
 
 
-def test_processes_start_again_after_what_prevented_it() -> None:
+def test_processes_start_again_after_what_prevented_it():
     async def ask(workers: ParserPool) -> object:
         workers._failed_starts, workers._failed_at = 3, time.monotonic() - START_AGAIN_S
         return await ahead(workers, padded("long"))
@@ -182,7 +170,7 @@ def test_processes_start_again_after_what_prevented_it() -> None:
     assert isinstance(asked(1, ask), ParsedPage)
 
 
-def test_the_time_of_each_page_is_charged_and_the_limit_for_one_that_ends_its_process() -> None:
+def test_the_time_of_each_page_is_charged_and_the_limit_for_one_that_ends_its_process():
     charged: list[tuple[str, float]] = []
 
     async def ask(workers: ParserPool) -> None:
@@ -195,7 +183,7 @@ def test_the_time_of_each_page_is_charged_and_the_limit_for_one_that_ends_its_pr
     assert 0.0 < one_s < QUICKLY.cpu_s
 
 
-def test_a_long_robots_file_is_parsed_there_as_it_is_here() -> None:
+def test_a_long_robots_file_is_parsed_there_as_it_is_here():
     body = b"User-agent: *\nDisallow: /*x\n" + b"Disallow: /a\n" * 10_000
     rules = asked(
         1,
@@ -206,7 +194,7 @@ def test_a_long_robots_file_is_parsed_there_as_it_is_here() -> None:
     assert rules == parse_robots_body(body, "Bot")
 
 
-def test_small_pages_do_not_wait_behind_one_that_takes_long() -> None:
+def test_small_pages_do_not_wait_behind_one_that_takes_long():
     async def ask(workers: ParserPool) -> tuple[bool, object]:
         await ahead(workers, page(A))
         slow = asyncio.ensure_future(ahead(workers, padded("spin")))
@@ -219,7 +207,7 @@ def test_small_pages_do_not_wait_behind_one_that_takes_long() -> None:
     assert asked(1, ask, limits=ParsingLimits(cpu_s=30.0), tick_s=0.2) == (True, None)
 
 
-def test_no_page_is_blamed_for_a_process_that_cannot_begin() -> None:
+def test_no_page_is_blamed_for_a_process_that_cannot_begin():
     async def ask(workers: ParserPool) -> tuple[object, Any]:
         return await ahead(workers, page(A)), await ahead(workers, padded("long"))
 
@@ -229,14 +217,14 @@ def test_no_page_is_blamed_for_a_process_that_cannot_begin() -> None:
     assert "no parser process could be started" in long.detail
 
 
-def test_a_long_page_is_parsed_elsewhere_though_its_classifier_cannot_be_sent() -> None:
+def test_a_long_page_is_parsed_elsewhere_though_its_classifier_cannot_be_sent():
     found = asked(1, lambda workers: ahead(workers, padded("of whales")), Unsendable())
     assert isinstance(found, ParsedPage)
     assert found.classifier == UNCLASSIFIED
     assert "of whales" in found.page.text
 
 
-def test_what_waits_when_the_crawl_ends_is_given_up() -> None:
+def test_what_waits_when_the_crawl_ends_is_given_up():
     async def ask(workers: ParserPool) -> object:
         asking = asyncio.ensure_future(ahead(workers, padded("doze")))
         await ahead(workers, page(A))
@@ -246,7 +234,7 @@ def test_what_waits_when_the_crawl_ends_is_given_up() -> None:
     assert asked(2, ask) is None
 
 
-def test_pages_that_would_wait_for_long_are_left_to_the_crawl() -> None:
+def test_pages_that_would_wait_for_long_are_left_to_the_crawl():
     async def ask(workers: ParserPool) -> list[object]:
         pages = (page(A, text=str(n)) for n in range(2 * MAX_WAITING_PAGES + 3))
         return await asyncio.gather(*(ahead(workers, each) for each in pages))
@@ -255,7 +243,7 @@ def test_pages_that_would_wait_for_long_are_left_to_the_crawl() -> None:
     assert [each is None for each in found] == [False] * 2 * MAX_WAITING_PAGES + [True] * 3
 
 
-def test_a_crawl_with_nothing_else_to_do_reads_what_a_process_would_come_to_late() -> None:
+def test_a_crawl_with_nothing_else_to_do_reads_what_a_process_would_come_to_late():
     async def ask(workers: ParserPool) -> list[object]:
         pages = (page(A, text=str(n)) for n in range(MIN_WAITING_PAGES + 3))
         return await asyncio.gather(*(ahead(workers, each) for each in pages))
@@ -264,7 +252,7 @@ def test_a_crawl_with_nothing_else_to_do_reads_what_a_process_would_come_to_late
     assert [each is None for each in found] == [False] * MIN_WAITING_PAGES + [True] * 3
 
 
-def test_all_answers_that_came_are_handed_out_in_one_turn_of_the_reactor() -> None:
+def test_all_answers_that_came_are_handed_out_in_one_turn_of_the_reactor():
     async def ask() -> int:
         stream = asyncio.StreamReader()
         process = _ParserProcess(Mock(), stream, Mock(), ParsingLimits(), PATIENT_TICK_S)
@@ -281,7 +269,7 @@ def test_all_answers_that_came_are_handed_out_in_one_turn_of_the_reactor() -> No
     assert asyncio.run(ask()) < 9
 
 
-def test_answers_go_to_whom_they_belong() -> None:
+def test_answers_go_to_whom_they_belong():
     async def ask(workers: ParserPool) -> list[Any]:
         return await asyncio.gather(*(ahead(workers, page(f"{A}{n}")) for n in range(6)))
 
@@ -292,8 +280,8 @@ def test_answers_go_to_whom_they_belong() -> None:
     ("cpu_s", "cores", "begun"), [(0.5, 2, False), (0.7, 2, True), (0.7, 1, False)]
 )
 def test_processes_are_begun_when_the_crawl_has_much_to_do_and_there_is_a_core_for_them(
-    cpu_s: float, cores: int, begun: bool
-) -> None:
+    cpu_s, cores, begun
+):
     clocks = iter([(10.0, 3.0), (11.0, 3.0 + cpu_s)])
 
     async def run() -> object:
@@ -311,16 +299,16 @@ def test_processes_are_begun_when_the_crawl_has_much_to_do_and_there_is_a_core_f
     assert isinstance(asyncio.run(run()), ParsedPage) is begun
 
 
-def test_a_page_that_would_block_the_crawl_is_read_elsewhere_even_on_one_core() -> None:
+def test_a_page_that_would_block_the_crawl_is_read_elsewhere_even_on_one_core():
     found = asked(None, lambda workers: ahead(workers, padded("long")), core_count=1)
     assert isinstance(found, ParsedPage)
 
 
-def test_a_classifier_that_cannot_be_sent_classifies_in_the_crawl() -> None:
+def test_a_classifier_that_cannot_be_sent_classifies_in_the_crawl():
     assert asked(1, lambda workers: ahead(workers, page(A)), Unsendable()) is None
 
 
-def test_another_classifier_classifies_in_processes_of_its_own() -> None:
+def test_another_classifier_classifies_in_processes_of_its_own():
     class Office:
         classifier: WhaleClassifier = Moody()
 
@@ -340,5 +328,5 @@ def test_another_classifier_classifies_in_processes_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(("cores", "workers"), [(1, 1), (2, 1), (4, 3), (64, 4)])
-def test_one_core_is_the_crawls_own(cores: int, workers: int) -> None:
+def test_one_core_is_the_crawls_own(cores, workers):
     assert default_process_count(cores) == workers

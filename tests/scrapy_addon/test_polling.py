@@ -1,9 +1,5 @@
 """A page requested again with ``dont_filter`` reaches its callback, changed or not."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 from tests.scrapy_addon.own_project import crawl_web, write_project
 from tests.support.recorded_web import MemoryWeb, html, page
 
@@ -27,7 +23,7 @@ class Mine(scrapy.Spider):
 """
 
 
-def test_sixty_polls_of_an_unchanged_page_all_arrive_and_close_nothing(tmp_path: Path) -> None:
+def test_sixty_polls_of_an_unchanged_page_all_arrive_and_close_nothing(tmp_path):
     text = " ".join(f"word{number}" for number in range(80))
     web = MemoryWeb(
         page("http://a.test/news/now", html("Whale news", "/news/other", text=text)),

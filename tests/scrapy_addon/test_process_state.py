@@ -1,7 +1,5 @@
 """The add-on in somebody else's process: nothing outside of its crawl is changed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -56,7 +54,7 @@ def process_after(folder: Path, address: str, **settings: Any) -> dict[str, Any]
     return found
 
 
-def test_a_crawl_with_the_add_on_leaves_the_process_as_a_crawl_without_it(tmp_path: Path) -> None:
+def test_a_crawl_with_the_add_on_leaves_the_process_as_a_crawl_without_it(tmp_path):
     with served(WEB) as site:
         without = process_after(tmp_path / "without", site.address, ADDONS={}, RETRY_ENABLED=False)
         found = process_after(tmp_path / "with", site.address)
@@ -65,7 +63,7 @@ def test_a_crawl_with_the_add_on_leaves_the_process_as_a_crawl_without_it(tmp_pa
     assert found == without
 
 
-def test_our_own_commands_may_tune_the_garbage_collector(tmp_path: Path) -> None:
+def test_our_own_commands_may_tune_the_garbage_collector(tmp_path):
     ours = "focused.scrapy_addon.commands"
     with served(WEB) as site:
         found = process_after(tmp_path, site.address, COMMANDS_MODULE=ours)

@@ -1,7 +1,5 @@
 """Real Scrapy crawls over the replay server."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -117,7 +115,7 @@ WEB = MemoryWeb(
 )
 
 
-def test_pages_of_both_schemes_and_of_redirects_come_under_their_own_addresses() -> None:
+def test_pages_of_both_schemes_and_of_redirects_come_under_their_own_addresses():
     with served(WEB) as site:
         seen = pages_of(crawl(site, "https://a.example/", "http://a.example/"))
     assert seen.keys() == {
@@ -133,7 +131,7 @@ def test_pages_of_both_schemes_and_of_redirects_come_under_their_own_addresses()
     assert {each["type"] for each in seen.values()} == {"HtmlResponse"}
 
 
-def test_slots_are_of_the_hosts_and_latency_is_measured() -> None:
+def test_slots_are_of_the_hosts_and_latency_is_measured():
     with served(WEB) as site:
         seen = pages_of(crawl(site, "https://a.example/more?x=1", "http://c.example/"))
     assert {url: each["slot"] for url, each in seen.items()} == {
@@ -143,13 +141,13 @@ def test_slots_are_of_the_hosts_and_latency_is_measured() -> None:
     assert all(0 < each["latency"] < 60 for each in seen.values())
 
 
-def test_no_host_stands_where_the_replay_server_does() -> None:
+def test_no_host_stands_where_the_replay_server_does():
     with served(WEB) as site:
         seen = pages_of(crawl(site, "https://a.example/", "http://big.example/"))
     assert {each["assign_address"] for each in seen.values()} == {None}
 
 
-def test_the_server_is_asked_with_the_crawls_own_hosts_and_user_agent() -> None:
+def test_the_server_is_asked_with_the_crawls_own_hosts_and_user_agent():
     with served(WEB) as site:
         crawl(site, "http://b.example/", USER_AGENT="tester/1 (+mailto:me@example.org)")
     asked = [(each.scheme, each.host, each.path) for each in site.accesses]
@@ -161,14 +159,14 @@ def test_the_server_is_asked_with_the_crawls_own_hosts_and_user_agent() -> None:
     assert {each.user_agent for each in site.accesses} == {"tester/1 (+mailto:me@example.org)"}
 
 
-def test_nothing_of_the_replay_is_left_in_the_request_or_its_signals() -> None:
+def test_nothing_of_the_replay_is_left_in_the_request_or_its_signals():
     with served(WEB) as site:
         seen = crawl(site, "http://a.example/")
     assert {"headers_of": "http://a.example/"} in seen
     assert not [name for name in pages_of(seen)["http://a.example/"]["sent"] if "Focused" in name]
 
 
-def test_an_unknown_host_fails_as_on_the_live_web() -> None:
+def test_an_unknown_host_fails_as_on_the_live_web():
     with served(WEB) as site:
         (seen,) = [each for each in crawl(site, "https://nowhere.example/") if "failed" in each]
     assert seen["failed"] == "https://nowhere.example/"
@@ -176,7 +174,7 @@ def test_an_unknown_host_fails_as_on_the_live_web() -> None:
     assert "nowhere.example" in seen["message"]
 
 
-def test_a_proxy_of_the_environment_is_passed_by() -> None:
+def test_a_proxy_of_the_environment_is_passed_by():
     urls = "http://a.example/", "https://a.example/more?x=1"
     with served(WEB) as site:
         seen = crawl(site, *urls, meta={"proxy": "http://127.0.0.1:9"})
@@ -192,7 +190,7 @@ def test_a_proxy_of_the_environment_is_passed_by() -> None:
         ("*:kind=latency,latency_s=50", "DownloadTimeoutError"),
     ],
 )
-def test_a_fault_gives_the_error_that_the_live_web_gives(fault: str, error: str) -> None:
+def test_a_fault_gives_the_error_that_the_live_web_gives(fault, error):
     with served(WEB, FaultPlan((parse_fault(fault),))) as site:
         timeout_s = 1 if "Timeout" in error else 60
         seen = crawl(site, "http://big.example/", DOWNLOAD_TIMEOUT=timeout_s)
@@ -200,7 +198,7 @@ def test_a_fault_gives_the_error_that_the_live_web_gives(fault: str, error: str)
     assert (failed["failed"], failed["error"]) == ("http://big.example/", error)
 
 
-def test_the_server_missing_is_a_refused_connection() -> None:
+def test_the_server_missing_is_a_refused_connection():
     with served(WEB) as site:
         pass
     (seen,) = crawl(site, "http://a.example/")
@@ -208,18 +206,18 @@ def test_the_server_missing_is_a_refused_connection() -> None:
 
 
 @pytest.mark.parametrize("address", ["", "8080", "127.0.0.1", "127.0.0.1:", "h:0", "h:http"])
-def test_an_address_of_another_form_is_refused(address: str) -> None:
+def test_an_address_of_another_form_is_refused(address):
     with pytest.raises(ConfigurationError, match="HOST:PORT"):
         check_replay_address(address)
 
 
-def test_without_the_setting_nothing_is_installed() -> None:
+def test_without_the_setting_nothing_is_installed():
     settings = Settings({"DOWNLOAD_HANDLERS": {"http": "mine"}})
     install_replay(settings)
     assert settings.getdict("DOWNLOAD_HANDLERS") == {"http": "mine"}
 
 
-def test_with_the_setting_http_and_https_are_replayed_and_other_schemes_stay() -> None:
+def test_with_the_setting_http_and_https_are_replayed_and_other_schemes_stay():
     settings = Settings(
         {"FOCUSED_REPLAY": "127.0.0.1:8080", "DOWNLOAD_HANDLERS": {"http": "mine", "ftp": "mine"}},
         priority="cmdline",

@@ -1,9 +1,6 @@
 """Requests with their own slot, bind address or proxy; unusual hosts."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,9 +19,7 @@ DELAY_S = 0.2
     "ways",
     [{"download_slot": "own", "bindaddress": "127.0.0.50"}, {"proxy": "http://127.0.0.40:{port}"}],
 )
-def test_they_wait_for_the_same_turns_and_open_no_second_connection(
-    tmp_path: Path, ways: dict[str, str]
-) -> None:
+def test_they_wait_for_the_same_turns_and_open_no_second_connection(tmp_path, ways):
     site = {path: (200, html(f"whale {path}", *PICTURES), {}) for path in ("/", *PICTURES)}
 
     def settings(hosts: HostileHosts) -> dict[str, Any]:
@@ -42,9 +37,7 @@ def test_they_wait_for_the_same_turns_and_open_no_second_connection(
     assert len(done.fetched()) == 1 + len(PICTURES)
 
 
-def test_a_host_in_other_letters_is_asked_by_its_name_in_ascii_after_its_rules(
-    tmp_path: Path,
-) -> None:
+def test_a_host_in_other_letters_is_asked_by_its_name_in_ascii_after_its_rules(tmp_path):
     def web(port: int) -> dict:
         links = [f"http://{spelling}:{port}/" for spelling in ("bücher.test", "BÜCHER.test", IDN)]
         return {

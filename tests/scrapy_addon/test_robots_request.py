@@ -1,7 +1,5 @@
 """How much of a robots.txt is decoded, and how."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from collections.abc import Callable
@@ -45,25 +43,23 @@ def unpacked(body: bytes, coding: str, *flags: str) -> bytes:
 
 
 @pytest.mark.parametrize(("coding", "pack"), PACKERS)
-def test_gzip_and_deflate_are_unpacked(coding: str, pack: Callable[[bytes], bytes]) -> None:
+def test_gzip_and_deflate_are_unpacked(coding, pack):
     assert unpacked(pack(lines(1_000)), coding) == lines(1_000)
 
 
 @pytest.mark.parametrize(("coding", "pack"), PACKERS)
-def test_a_bomb_is_unpacked_no_further_than_it_counts(
-    coding: str, pack: Callable[[bytes], bytes]
-) -> None:
+def test_a_bomb_is_unpacked_no_further_than_it_counts(coding, pack):
     start = unpacked(pack(lines(50_000_000)), coding)
     assert start.startswith(RULES) and start.endswith(b"\n")
     assert MAX_ROBOTS_BYTES - 200 < len(start) <= MAX_ROBOTS_BYTES
 
 
-def test_members_of_a_gzip_file_are_read_one_after_the_other() -> None:
+def test_members_of_a_gzip_file_are_read_one_after_the_other():
     members = gzip.compress(RULES) + gzip.compress(b"Disallow: /late\n")
     assert unpacked(members, "gzip") == RULES + b"Disallow: /late\n"
 
 
-def test_a_download_that_was_stopped_ends_with_a_whole_line() -> None:
+def test_a_download_that_was_stopped_ends_with_a_whole_line():
     packed = gzip.compress(lines(1_000), 0)
     half = packed[: packed.index(b"Disallow: /late") + len(b"Disallow: /")]
     assert unpacked(half, "gzip", "download_stopped") == lines(1_000).removesuffix(
@@ -82,6 +78,6 @@ def test_a_download_that_was_stopped_ends_with_a_whole_line() -> None:
         ("compress", RULES),
     ],
 )
-def test_what_is_not_packed_as_it_says_or_breaks_off_says_nothing(coding: str, body: bytes) -> None:
+def test_what_is_not_packed_as_it_says_or_breaks_off_says_nothing(coding, body):
     with pytest.raises(ContentDecodingError):
         unpacked(body, coding)

@@ -1,7 +1,5 @@
 """The scheduler returns requests for a limited time in each turn of the reactor."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import count
 from types import SimpleNamespace
@@ -55,9 +53,7 @@ def handed_out(scheduler: FocusedScheduler) -> int:
     return next(number for number in range(100) if scheduler.next_request() is None)
 
 
-def test_few_are_handed_out_in_one_turn_and_the_engine_asks_again_in_the_next(
-    scheduler: FocusedScheduler, next_turn: Callable[[], None]
-) -> None:
+def test_few_are_handed_out_in_one_turn_and_the_engine_asks_again_in_the_next(scheduler, next_turn):
     wakes = scheduler._engine.wake
     assert [handed_out(scheduler), handed_out(scheduler)] == [3, 0]
     assert not wakes.called
@@ -66,9 +62,7 @@ def test_few_are_handed_out_in_one_turn_and_the_engine_asks_again_in_the_next(
     assert handed_out(scheduler) == 3
 
 
-def test_the_engine_is_not_asked_to_look_again_where_none_was_kept_back(
-    scheduler: FocusedScheduler, next_turn: Callable[[], None]
-) -> None:
+def test_the_engine_is_not_asked_to_look_again_where_none_was_kept_back(scheduler, next_turn):
     scheduler.next_request()
     next_turn()
     assert not scheduler._engine.wake.called

@@ -1,7 +1,5 @@
 """Scrapy's own commands in a project with the add-on work as in stock Scrapy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -42,8 +40,8 @@ def web() -> MemoryWeb:
     ids=lambda given: given[0] if isinstance(given, list) else "",
 )
 def test_a_command_that_borrows_a_spider_works_and_leaves_the_crawls_folder_alone(
-    tmp_path: Path, command: list[str], shows: str
-) -> None:
+    tmp_path, command, shows
+):
     project = write_project(tmp_path, SPIDER, "http://a.test/")
     with served(web()) as site:
         done = scrapy(project, *command, "-s", f"FOCUSED_REPLAY={site.address}")
@@ -52,7 +50,7 @@ def test_a_command_that_borrows_a_spider_works_and_leaves_the_crawls_folder_alon
     assert not (tmp_path / "out").exists()
 
 
-def test_the_replay_holds_for_commands_too(tmp_path: Path) -> None:
+def test_the_replay_holds_for_commands_too(tmp_path):
     """A host that the replayed web lacks is not looked up, and not asked on the live Web."""
     project = write_project(tmp_path, SPIDER, "http://a.test/")
     with served(web()) as site:
@@ -80,13 +78,13 @@ def crawl_topic(folder: Path) -> Ran:
         return scrapy(folder, "crawl", "topic", "-a", "topic=whales.toml", *options)
 
 
-def test_the_topic_spider_runs_in_a_folder_with_the_documented_file(tmp_path: Path) -> None:
+def test_the_topic_spider_runs_in_a_folder_with_the_documented_file(tmp_path):
     (tmp_path / "scrapy.cfg").write_text(documented("ini"))
     done = crawl_topic(tmp_path)
     assert (done.status, done.stats["fetched"]) == (0, 1), done.output
 
 
-def test_the_topic_spider_runs_in_a_project_with_the_documented_settings(tmp_path: Path) -> None:
+def test_the_topic_spider_runs_in_a_project_with_the_documented_settings(tmp_path):
     project = write_project(tmp_path, SPIDER, "http://a.test/")
     settings = project / "mine" / "settings.py"
     settings.write_text(f'SPIDER_MODULES = ["mine.spiders"]\n{documented("python")}')

@@ -1,7 +1,5 @@
 """Scrapy's features with the add-on: pipelines, feeds, cache, media, several crawls."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -39,10 +37,7 @@ class Mine(scrapy.Spider):
         yield from response.follow_all(css="a")
 """
 SETTINGS = {
-    "ITEM_PIPELINES": {
-        "mine.spiders.Relevant": 100,
-        "scrapy.pipelines.files.FilesPipeline": 200,
-    },
+    "ITEM_PIPELINES": {"mine.spiders.Relevant": 100, "scrapy.pipelines.files.FilesPipeline": 200},
     "FILES_STORE": "files",
     "FEEDS": {"feed.csv": {"format": "csv", "fields": ["url", "relevance"]}},
     "HTTPCACHE_ENABLED": True,
@@ -70,21 +65,21 @@ def ran(project: Path) -> Ran:
     return crawl_web(project, web())
 
 
-def test_an_item_pipeline_sees_the_relevance(ran: Ran) -> None:
+def test_an_item_pipeline_sees_the_relevance(ran):
     assert sorted(item["url"] for item in ran.items) == ["http://a.test/", "http://a.test/blue"]
 
 
-def test_a_media_pipeline_downloads_its_files(ran: Ran) -> None:
+def test_a_media_pipeline_downloads_its_files(ran):
     (path,) = {file["path"] for item in ran.items for file in item["files"]}
     assert (ran.project / "files" / path).read_bytes() == b"a whale"
 
 
-def test_autothrottle_gives_way_to_the_frontier(ran: Ran) -> None:
+def test_autothrottle_gives_way_to_the_frontier(ran):
     assert "Spider closed (finished)" in ran.output
     assert "scrapy.extensions.throttle" not in ran.output
 
 
-def test_pages_come_from_scrapys_cache_at_the_second_time(ran: Ran) -> None:
+def test_pages_come_from_scrapys_cache_at_the_second_time(ran):
     with served(web()) as site:
         replay = ("-s", f"FOCUSED_REPLAY={site.address}", "-s", "FOCUSED_FOLDER=again")
         again = crawl_own(ran.project, *replay)
@@ -93,7 +88,7 @@ def test_pages_come_from_scrapys_cache_at_the_second_time(ran: Ran) -> None:
     assert [access.path for access in site.accesses] == ["/robots.txt"]
 
 
-def test_feeds_are_written(tmp_path: Path) -> None:
+def test_feeds_are_written(tmp_path):
     feeds = write_project(tmp_path, SPIDER, settings=SETTINGS)
     with served(web()) as site:
         done = scrapy(feeds, "crawl", "mine", "-s", f"FOCUSED_REPLAY={site.address}")
@@ -173,16 +168,14 @@ PAGES = ["/", "/blue", "/trade"]
 
 
 @pytest.mark.parametrize("how", ["together", "one after the other"])
-def test_several_crawls_run_in_one_process(tmp_path: Path, how: str) -> None:
+def test_several_crawls_run_in_one_process(tmp_path, how):
     with served(web()) as site:
         status, came, output = several(tmp_path, how, site)
     assert status == 0, output
     assert came == [f"{name} {path}" for name in ("one", "two") for path in PAGES]
 
 
-def test_the_second_of_one_process_on_a_folder_is_refused_and_the_first_continues(
-    tmp_path: Path,
-) -> None:
+def test_the_second_of_one_process_on_a_folder_is_refused_and_the_first_continues(tmp_path):
     with served(web()) as site:
         status, came, output = several(tmp_path, "one folder", site)
     assert status == 1
@@ -192,9 +185,7 @@ def test_the_second_of_one_process_on_a_folder_is_refused_and_the_first_continue
     ][:1]
 
 
-def test_a_second_process_on_a_folder_ends_with_one_line_and_another_status(
-    tmp_path: Path,
-) -> None:
+def test_a_second_process_on_a_folder_ends_with_one_line_and_another_status(tmp_path):
     project = write_project(tmp_path, SPIDER)
     identity = {"topic": "whales", "policy": "focused", "web": "the live one"}
     store = StateStore.open(project / "out" / "state", identity)
@@ -219,9 +210,7 @@ class Other(scrapy.Spider):
 """
 
 
-def test_another_spider_of_the_project_is_refused_in_the_folder_and_needs_its_own(
-    tmp_path: Path,
-) -> None:
+def test_another_spider_of_the_project_is_refused_in_the_folder_and_needs_its_own(tmp_path):
     project = write_project(tmp_path, SPIDER + OTHER_SPIDER)
     with served(web()) as site:
         replay = ("-s", f"FOCUSED_REPLAY={site.address}")

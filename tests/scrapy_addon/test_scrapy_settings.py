@@ -61,7 +61,7 @@ def documented() -> list[IgnoredSettings]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_of_scrapys_settings_has_one_row(name: str, documented: list[IgnoredSettings]) -> None:
+def test_each_of_scrapys_settings_has_one_row(name, documented):
     rows = [row for row in documented if name in row.names]
     assert len(rows or [row for row in documented if row.covers(name)]) == 1
 
@@ -69,47 +69,47 @@ def test_each_of_scrapys_settings_has_one_row(name: str, documented: list[Ignore
 # Settings that change the topic
 
 
-def test_download_delay_makes_the_topics_delay_longer_never_shorter(topic: Path) -> None:
+def test_download_delay_makes_the_topics_delay_longer_never_shorter(topic):
     assert read(topic, DOWNLOAD_DELAY=2).politeness.delay_s == 2.0
     assert read(topic, DOWNLOAD_DELAY=0.1).politeness.delay_s == 0.5
 
 
-def test_a_host_with_a_delay_of_its_own_keeps_download_delay_too(tmp_path: Path) -> None:
+def test_a_host_with_a_delay_of_its_own_keeps_download_delay_too(tmp_path):
     delays = 'delays = { "fast.test" = 0.1, "slow.test" = 9.0 }'
     topic = write_topic(tmp_path, "http://a.test/", politeness=delays)
     given = read(topic, DOWNLOAD_DELAY=2).politeness.delays
     assert given == {"fast.test": 2.0, "slow.test": 9.0}
 
 
-def test_focused_delay_s_takes_precedence_over_download_delay(topic: Path) -> None:
+def test_focused_delay_s_takes_precedence_over_download_delay(topic):
     assert read(topic, DOWNLOAD_DELAY=2, FOCUSED_DELAY_S=0).politeness.delay_s == 0.0
 
 
-def test_scrapys_slots_add_no_delay_of_their_own(topic: Path) -> None:
+def test_scrapys_slots_add_no_delay_of_their_own(topic):
     assert updated(topic, DOWNLOAD_DELAY=2)["DOWNLOAD_DELAY"] == 0
 
 
-def test_concurrent_requests_is_the_topics_concurrency(topic: Path) -> None:
+def test_concurrent_requests_is_the_topics_concurrency(topic):
     assert read(topic, CONCURRENT_REQUESTS=3).politeness.concurrency == 3
     assert updated(topic, CONCURRENT_REQUESTS=3)["CONCURRENT_REQUESTS"] == 3
     given = {"CONCURRENT_REQUESTS": 3, "FOCUSED_CONCURRENCY": 5}
     assert updated(topic, **given)["CONCURRENT_REQUESTS"] == 5
 
 
-def test_download_timeout_and_maxsize_are_the_topics(topic: Path) -> None:
+def test_download_timeout_and_maxsize_are_the_topics(topic):
     given = {"DOWNLOAD_TIMEOUT": 7, "DOWNLOAD_MAXSIZE": 1234}
     found, settings = read(topic, **given), updated(topic, **given)
     assert (found.politeness.timeout_s, found.scope.max_page_bytes) == (7.0, 1234)
     assert (settings["DOWNLOAD_TIMEOUT"], settings["DOWNLOAD_MAXSIZE"]) == (7.0, 1234)
 
 
-def test_depth_limit_bounds_the_links_that_the_crawl_follows(topic: Path) -> None:
+def test_depth_limit_bounds_the_links_that_the_crawl_follows(topic):
     assert read(topic, DEPTH_LIMIT=4, FOCUSED_FOLLOW_LINKS=True).scope.max_depth == 4
     assert read(topic, DEPTH_LIMIT=0, FOCUSED_FOLLOW_LINKS=True).scope.max_depth is None
     assert read(topic, DEPTH_LIMIT=4).scope.max_depth is None, "Scrapy applies it itself"
 
 
-def test_the_smaller_of_depth_limit_and_max_depth_counts(tmp_path: Path) -> None:
+def test_the_smaller_of_depth_limit_and_max_depth_counts(tmp_path):
     topic = write_topic(tmp_path, "http://a.test/", scope="max_depth = 2")
     assert read(topic, DEPTH_LIMIT=4, FOCUSED_FOLLOW_LINKS=True).scope.max_depth == 2
 
@@ -124,7 +124,7 @@ def test_the_smaller_of_depth_limit_and_max_depth_counts(tmp_path: Path) -> None
         ("DOWNLOAD_MAXSIZE", 0),
     ],
 )
-def test_a_value_that_no_crawl_can_have_is_refused_by_name(topic: Path, name: str, value: Any):
+def test_a_value_that_no_crawl_can_have_is_refused_by_name(topic, name, value):
     with pytest.raises(ConfigurationError, match=name):
         read(topic, **{name: value})
 
@@ -163,16 +163,16 @@ TRIED = {
 
 
 @pytest.mark.parametrize(("name", "value"), TRIED.items())
-def test_an_ignored_setting_is_one_line_that_names_it(topic: Path, name: str, value: Any) -> None:
+def test_an_ignored_setting_is_one_line_that_names_it(topic, name, value):
     (line,) = warnings(topic, **{name: value})
     assert line.startswith(f"{name} = {value!r} is ignored: ")
 
 
-def test_each_row_of_ignored_settings_is_tried_above() -> None:
+def test_each_row_of_ignored_settings_is_tried_above():
     assert all(any(row.covers(name) for name in TRIED) for row in IGNORED)
 
 
-def test_a_warning_is_in_the_log_at_the_start(topic: Path, caplog) -> None:
+def test_a_warning_is_in_the_log_at_the_start(topic, caplog):
     updated(topic, RETRY_TIMES=9)
     assert "RETRY_TIMES = 9 is ignored: the frontier retries: politeness.max_tries" in caplog.text
 
@@ -187,7 +187,7 @@ def test_a_warning_is_in_the_log_at_the_start(topic: Path, caplog) -> None:
     ],
     ids=["nothing", "the project template", "the topic's user agent", "values of the crawl"],
 )
-def test_settings_that_agree_with_the_crawl_are_not_reported(topic: Path, given) -> None:
+def test_settings_that_agree_with_the_crawl_are_not_reported(topic, given):
     assert warnings(topic, **given) == []
 
 
@@ -215,15 +215,13 @@ HONOURED = {
 
 
 @pytest.mark.parametrize(("name", "value"), HONOURED.items())
-def test_an_honoured_setting_keeps_its_value_without_a_warning(
-    topic: Path, name: str, value: Any
-) -> None:
+def test_an_honoured_setting_keeps_its_value_without_a_warning(topic, name, value):
     assert warnings(topic, **{name: value}) == []
     found = updated(topic, **{name: value})[name]
     assert (dict(found) if isinstance(value, dict) else found) == value
 
 
-def test_a_projects_middlewares_stay_beside_the_add_ons(topic: Path) -> None:
+def test_a_projects_middlewares_stay_beside_the_add_ons(topic):
     mine = {"scrapy.spidermiddlewares.depth.DepthMiddleware": 300}
     settings = updated(topic, DOWNLOADER_MIDDLEWARES=mine, SPIDER_MIDDLEWARES=mine)
     assert settings["DOWNLOADER_MIDDLEWARES"][next(iter(mine))] == 300

@@ -1,7 +1,5 @@
 """The documentation's example spider, in a real crawl."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -58,9 +56,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict], list[
     return items, [access.path for access in site.accesses]
 
 
-def test_the_example_of_the_docs_gets_items_with_relevance(
-    example: tuple[list[dict], list[str]],
-) -> None:
+def test_the_example_of_the_docs_gets_items_with_relevance(example):
     assert {(item["title"], item["relevance"]) for item in example[0]} == {
         ("Start", 0.9),
         ("Whales", 0.9),
@@ -69,17 +65,13 @@ def test_the_example_of_the_docs_gets_items_with_relevance(
     }
 
 
-def test_the_spiders_own_requests_come_in_the_order_of_their_promise(
-    example: tuple[list[dict], list[str]],
-) -> None:
+def test_the_spiders_own_requests_come_in_the_order_of_their_promise(example):
     _, paths = example
     assert paths.index("/whales") < paths.index("/trade")
     assert paths.index("/whales-2") < paths.index("/trade-2")
 
 
-def test_the_spiders_own_requests_obey_robots_txt(
-    example: tuple[list[dict], list[str]],
-) -> None:
+def test_the_spiders_own_requests_obey_robots_txt(example):
     assert "/secret" not in example[1]
 
 
@@ -108,8 +100,8 @@ def pages_that_hide() -> MemoryWeb:
 
 @pytest.mark.parametrize("noindex", ["leave-out", "keep"])
 def test_items_of_pages_that_ask_not_to_be_indexed_are_dropped_unless_they_are_kept(
-    tmp_path: Path, noindex: str
-) -> None:
+    tmp_path, noindex
+):
     spider = tmp_path / "all.py"
     spider.write_text(SPIDER_OF_ALL_PAGES)
     topic = write_topic(tmp_path, "http://a.test/open", politeness=f'noindex = "{noindex}"')
@@ -145,7 +137,7 @@ class S(scrapy.Spider):
 """
 
 
-def test_a_url_that_its_page_does_not_link_to_is_as_good_as_the_page(tmp_path: Path) -> None:
+def test_a_url_that_its_page_does_not_link_to_is_as_good_as_the_page(tmp_path):
     topic = write_topic(tmp_path, "http://unused.test/")
     spider = tmp_path / "s.py"
     spider.write_text(SPIDER_OF_GUESSES)

@@ -1,9 +1,5 @@
 """A spider's queued requests survive the process, with their values."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from tests.scrapy_addon.own_project import Ran, crawl_own, write_project
@@ -71,7 +67,7 @@ def resumed(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     return again
 
 
-def test_arguments_and_meta_arrive_over_a_redirect_as_they_were_given(resumed: Ran) -> None:
+def test_arguments_and_meta_arrive_over_a_redirect_as_they_were_given(resumed):
     (item,) = resumed.items
     assert (item["url"], item["relevance"]) == ("http://a.test/formed", 0.9)
     assert item["same"]
@@ -79,14 +75,12 @@ def test_arguments_and_meta_arrive_over_a_redirect_as_they_were_given(resumed: R
     assert item["meta"] == "(1, 2)"
 
 
-def test_so_do_depth_headers_and_class(resumed: Ran) -> None:
+def test_so_do_depth_headers_and_class(resumed):
     (item,) = resumed.items
     assert (item["depth"], item["mine"], item["kind"]) == (7, "yes", "FormRequest")
 
 
-def test_a_request_whose_callback_is_lost_is_not_requested_and_the_log_names_it(
-    resumed: Ran,
-) -> None:
+def test_a_request_whose_callback_is_lost_is_not_requested_and_the_log_names_it(resumed):
     assert "http://a.test/lost is dropped: its callback" in resumed.output
     assert resumed.stats["frontier"] == 0
 
@@ -107,7 +101,7 @@ class Mine(scrapy.Spider):
 """
 
 
-def test_a_callback_that_is_gone_stops_the_crawl_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_a_callback_that_is_gone_stops_the_crawl_and_nothing_is_lost(tmp_path):
     web = MemoryWeb(*(page(f"http://a.test/{path}", html(path)) for path in "abc"))
     project = write_project(tmp_path, RENAMED.replace("CALLBACK", "old"))
     module = project / "mine" / "spiders" / "__init__.py"

@@ -1,11 +1,8 @@
 """The crawl's counters are in Scrapy's statistics, under ``focused/``."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from scrapy.statscollectors import StatsCollector
@@ -55,7 +52,7 @@ def published(values: dict[str, Any]) -> dict[str, Any]:
     return stats.get_stats()
 
 
-def test_each_total_of_stats_json_is_in_scrapys_statistics(tmp_path: Path) -> None:
+def test_each_total_of_stats_json_is_in_scrapys_statistics(tmp_path):
     web = MemoryWeb(
         page("http://a.test/", html("Whales", "/1", "/gone")),
         page("http://a.test/1", html("One whale")),
@@ -72,7 +69,7 @@ def test_each_total_of_stats_json_is_in_scrapys_statistics(tmp_path: Path) -> No
     assert found["focused/mirrors"] == 0
 
 
-def test_traps_are_added_up_by_kind() -> None:
+def test_traps_are_added_up_by_kind():
     lines = [
         {"site": "a.test", "kind": "calendar", "pages": 2, "links": 5, "examples": ["http://x/"]},
         {"site": "b.test", "kind": "calendar", "pages": 1, "links": 1, "examples": []},
@@ -83,5 +80,5 @@ def test_traps_are_added_up_by_kind() -> None:
     }
 
 
-def test_of_lists_of_hosts_their_number_is_there() -> None:
+def test_of_lists_of_hosts_their_number_is_there():
     assert published({"mirrors": {"a.test": "b.test"}}) == {"focused/mirrors": 1}

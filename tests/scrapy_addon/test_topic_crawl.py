@@ -1,9 +1,6 @@
 """``scrapy crawl topic`` end to end: real HTTP, the real scheduler, the real middlewares."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 
@@ -37,9 +34,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Finished, Served]
     return done, site
 
 
-def test_a_crawl_fetches_every_reachable_page_once_and_ends(
-    crawled: tuple[Finished, Served],
-) -> None:
+def test_a_crawl_fetches_every_reachable_page_once_and_ends(crawled):
     done, site = crawled
     asked = [f"{x.scheme}://{x.host}{x.path}" for x in site.accesses if x.path != "/robots.txt"]
     assert sorted(asked) == sorted(
@@ -58,9 +53,7 @@ def test_a_crawl_fetches_every_reachable_page_once_and_ends(
     assert done.pages.loc["http://a.test/secret/x", "failure"] == "robots"
 
 
-def test_the_user_sees_a_table_and_finds_the_folder_filled(
-    crawled: tuple[Finished, Served],
-) -> None:
+def test_the_user_sees_a_table_and_finds_the_folder_filled(crawled):
     done, _ = crawled
     for word in ("fetched", "on topic", "harvest rate", "robots-excluded", "duplicates"):
         assert word in done.output
@@ -71,14 +64,14 @@ def test_the_user_sees_a_table_and_finds_the_folder_filled(
     assert done.stats["robots_excluded"] == 1
 
 
-def test_the_focused_policy_takes_the_promising_links_first(tmp_path: Path) -> None:
+def test_the_focused_policy_takes_the_promising_links_first(tmp_path):
     topic = write_topic(tmp_path, "http://a.test/", politeness="concurrency = 1")
     with served(small_web()) as site:
         focused = crawl(topic, site.address).fetched()
     assert focused.index("http://a.test/whales") < focused.index("http://a.test/trade")
 
 
-def test_with_patience_it_waits_for_a_slow_host_with_better_links(tmp_path: Path) -> None:
+def test_with_patience_it_waits_for_a_slow_host_with_better_links(tmp_path):
     topic = write_topic(
         tmp_path, "http://a.test/", delay_s=0.1, politeness="concurrency = 1\npatience = 10"
     )
@@ -87,7 +80,7 @@ def test_with_patience_it_waits_for_a_slow_host_with_better_links(tmp_path: Path
     assert focused.index("http://c.test/whale-1") < focused.index("http://a.test/trade")
 
 
-def test_the_breadth_first_policy_takes_links_as_they_were_found(tmp_path: Path) -> None:
+def test_the_breadth_first_policy_takes_links_as_they_were_found(tmp_path):
     topic = write_topic(tmp_path, "http://a.test/", politeness="concurrency = 1")
     with served(small_web()) as site:
         crawl(topic, site.address, FOCUSED_POLICY="bfs", FOCUSED_FOLDER=tmp_path / "out")
@@ -95,7 +88,7 @@ def test_the_breadth_first_policy_takes_links_as_they_were_found(tmp_path: Path)
     assert seqs.index("http://a.test/trade") < seqs.index("http://c.test/whale-1")
 
 
-def test_bad_pages_are_counted_by_kind_and_stop_nothing(tmp_path: Path) -> None:
+def test_bad_pages_are_counted_by_kind_and_stop_nothing(tmp_path):
     names = ("empty", "binary", "latin", "huge", "gone", "error", "pdf", "copy", "trained")
     web = MemoryWeb(
         page("http://a.test/", html("Start", *(f"/{name}" for name in names), "http://no.test/")),
@@ -133,7 +126,7 @@ def test_bad_pages_are_counted_by_kind_and_stop_nothing(tmp_path: Path) -> None:
     assert "Traceback" not in done.output
 
 
-def test_the_page_budget_is_kept_exactly_and_more_of_it_continues(tmp_path: Path) -> None:
+def test_the_page_budget_is_kept_exactly_and_more_of_it_continues(tmp_path):
     topic = write_topic(tmp_path, "http://a.test/")
     with served(small_web()) as site:
         assert len(crawl(topic, site.address, FOCUSED_PAGES=3).fetched()) == 3
@@ -142,7 +135,7 @@ def test_the_page_budget_is_kept_exactly_and_more_of_it_continues(tmp_path: Path
     assert len(asked) == len(set(asked))
 
 
-def test_a_folder_of_a_replayed_crawl_is_refused_by_a_live_one(tmp_path: Path) -> None:
+def test_a_folder_of_a_replayed_crawl_is_refused_by_a_live_one(tmp_path):
     topic = write_topic(tmp_path, "http://a.test/")
     with served(small_web()) as site:
         crawl(topic, site.address, FOCUSED_PAGES=1)
@@ -152,7 +145,7 @@ def test_a_folder_of_a_replayed_crawl_is_refused_by_a_live_one(tmp_path: Path) -
     assert "Traceback" not in live.output
 
 
-def test_a_replayed_crawl_spares_no_server_and_settings_say_so(tmp_path: Path) -> None:
+def test_a_replayed_crawl_spares_no_server_and_settings_say_so(tmp_path):
     topic = write_topic(tmp_path, "http://a.test/", politeness="fetch_time_factor = 50")
     with served(small_web()) as site:
         done = crawl(topic, site.address, FOCUSED_PAGES=1)

@@ -1,7 +1,5 @@
 """Values of meta and cb_kwargs: stored as data, restored equal."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import json
@@ -103,11 +101,11 @@ def same(one: Any, other: Any) -> bool:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_value_comes_back_with_its_type(value: Any) -> None:
+def test_a_value_comes_back_with_its_type(value):
     assert same(stored(value), value)
 
 
-def test_an_instant_comes_back_with_its_zone_and_fold() -> None:
+def test_an_instant_comes_back_with_its_zone_and_fold():
     moment = datetime(2024, 10, 27, 2, 30, fold=1, tzinfo=ZoneInfo("Europe/Berlin"))
     assert (stored(moment).tzinfo.key, stored(moment).fold) == ("Europe/Berlin", 1)
 
@@ -130,7 +128,7 @@ _HASHABLE = st.recursive(
         max_leaves=8,
     )
 )
-def test_whatever_is_nested_comes_back(value: Any) -> None:
+def test_whatever_is_nested_comes_back(value):
     assert repr(stored(value)) == repr(value) or same(stored(value), value)
 
 
@@ -145,20 +143,20 @@ def test_whatever_is_nested_comes_back(value: Any) -> None:
     ],
     ids=["object", "nested", "function", "in an item", "key"],
 )
-def test_an_error_names_what_cannot_be_stored(value: Any, message: str) -> None:
+def test_an_error_names_what_cannot_be_stored(value, message):
     with pytest.raises(UnstorableValueError) as raised:
         stored(value)
     assert str(raised.value) == message
 
 
-def test_what_contains_itself_is_an_error_too() -> None:
+def test_what_contains_itself_is_an_error_too():
     loop: list[Any] = []
     loop.append(loop)
     with pytest.raises(UnstorableValueError, match="meta contains itself"):
         stored(loop)
 
 
-def test_a_class_within_a_function_cannot_be_found_again() -> None:
+def test_a_class_within_a_function_cannot_be_found_again():
     @dataclasses.dataclass
     class Local:
         x: int
@@ -167,7 +165,7 @@ def test_a_class_within_a_function_cannot_be_found_again() -> None:
         stored(Local(1))
 
 
-def test_reading_back_calls_no_code_of_a_class() -> None:
+def test_reading_back_calls_no_code_of_a_class():
     text = serialize_values({"meta": Author("Melville")}).replace("Melville", "read back")
     assert deserialize_values(text)["meta"].name == "read back"
 
@@ -182,7 +180,7 @@ def test_reading_back_calls_no_code_of_a_class() -> None:
         {"focused.eval": "1"},
     ],
 )
-def test_a_forged_row_makes_no_object_and_imports_nothing(forged: Any) -> None:
+def test_a_forged_row_makes_no_object_and_imports_nothing(forged):
     with pytest.raises(ValueError, match=r"class|enumeration|type"):
         deserialize_values(json.dumps({"meta": forged}))
     assert "antigravity" not in sys.modules

@@ -1,7 +1,5 @@
 """A crawl that only waits for hosts in back-off reports it."""
 
-from __future__ import annotations
-
 import logging
 import time
 from pathlib import Path
@@ -24,7 +22,7 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     return caplog
 
 
-def test_the_wait_is_logged_once_and_not_at_each_turn(log: pytest.LogCaptureFixture) -> None:
+def test_the_wait_is_logged_once_and_not_at_each_turn(log):
     status = RunStatus(Path(), print)
     for _ in range(5):
         status.note(Wait(AT, hosts_backing_off=3))
@@ -32,7 +30,7 @@ def test_the_wait_is_logged_once_and_not_at_each_turn(log: pytest.LogCaptureFixt
     assert status.waiting == LINE
 
 
-def test_it_is_logged_again_when_it_changes(log: pytest.LogCaptureFixture) -> None:
+def test_it_is_logged_again_when_it_changes(log):
     status = RunStatus(Path(), print)
     for step in (
         Wait(AT, hosts_backing_off=3),
@@ -44,7 +42,7 @@ def test_it_is_logged_again_when_it_changes(log: pytest.LogCaptureFixture) -> No
     assert log.messages == [LINE, other, LINE]
 
 
-def test_nothing_is_reported_while_there_is_more_to_do(log: pytest.LogCaptureFixture) -> None:
+def test_nothing_is_reported_while_there_is_more_to_do(log):
     status = RunStatus(Path(), print)
     status.note(Wait(AT, hosts_backing_off=3))
     status.note(Wait(AT))
@@ -53,7 +51,7 @@ def test_nothing_is_reported_while_there_is_more_to_do(log: pytest.LogCaptureFix
     assert log.messages == [LINE]
 
 
-def test_the_progress_line_ends_with_it(tmp_path: Path) -> None:
+def test_the_progress_line_ends_with_it(tmp_path):
     crawl = Simulation(topic(tmp_path, "http://a.test/"), {})
     assert progress_line(crawl.crawl.topic, crawl.crawl, START, 0.0, LINE).endswith(f"| {LINE}")
     assert "waiting" not in progress_line(crawl.crawl.topic, crawl.crawl, START, 0.0)
@@ -61,9 +59,7 @@ def test_the_progress_line_ends_with_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("productive_pages", "asks"), [(0, True), (1, False)])
-def test_the_progress_line_asks_whether_the_topic_is_exhausted(
-    productive_pages: int, asks: bool, tmp_path: Path
-) -> None:
+def test_the_progress_line_asks_whether_the_topic_is_exhausted(productive_pages, asks, tmp_path):
     simulation = Simulation(topic(tmp_path, "http://a.test/"), {})
     counters = simulation.crawl.counters
     for number in range(101):
@@ -73,7 +69,7 @@ def test_the_progress_line_asks_whether_the_topic_is_exhausted(
     simulation.close()
 
 
-def test_the_progress_line_of_a_continuous_crawl_counts_revisits(tmp_path: Path) -> None:
+def test_the_progress_line_of_a_continuous_crawl_counts_revisits(tmp_path):
     revisit = Revisit(continuous=True, hours=48, pages_per_day=4)
     url = "http://a.test/"
     subject = topic(tmp_path, url, revisit=revisit, budget=Budget(pages=1))

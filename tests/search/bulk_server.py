@@ -5,8 +5,6 @@ It reads the requests by the documented grammar (NDJSON of pairs; a JSON list of
 answers the first ``busy`` updates with status 429.
 """
 
-from __future__ import annotations
-
 import json
 from base64 import b64encode
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Searching the pages of a crawl, and keeping its index up to date."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys
@@ -58,40 +56,38 @@ def found(crawl: Path) -> Searching:
     ]
 
 
-def test_words_are_found_in_texts_by_their_stems_and_without_accents(found: Searching) -> None:
+def test_words_are_found_in_texts_by_their_stems_and_without_accents(found):
     assert found("mammals") == [SEED]
     assert found("CAFE coffee")[0] == "http://a.test/cafe"
 
 
-def test_words_are_found_in_titles_and_anchors(found: Searching) -> None:
+def test_words_are_found_in_titles_and_anchors(found):
     assert found("title:drink") == ["http://a.test/cafe"]
     assert found("anchors:ships") == ["http://a.test/ships"]
 
 
-def test_phrases_and_exclusions(found: Searching) -> None:
+def test_phrases_and_exclusions(found):
     assert found('"sailors tell"') == ["http://a.test/ships"]
     assert found('"tell sailors"') == []
     assert set(found("+sailors -coffee")) == {"http://a.test/ships"}
 
 
-def test_a_title_counts_more_than_the_text(found: Searching) -> None:
+def test_a_title_counts_more_than_the_text(found):
     assert found("ship", plain=True)[0] == "http://a.test/ships"
 
 
-def test_without_the_library_of_main_texts_no_page_is_indexed(
-    crawl: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_library_of_main_texts_no_page_is_indexed(crawl, monkeypatch):
     monkeypatch.setitem(sys.modules, "htmldate", None)
     done = focused("search", crawl, "whale", status=2)
     assert "search needs htmldate" in done.stderr
     assert "focused-crawler[search]" in done.stderr
 
 
-def test_duplicates_are_left_out(found: Searching) -> None:
+def test_duplicates_are_left_out(found):
     assert "http://a.test/copy" not in found("whale songs")
 
 
-def test_pages_are_selected_by_topic_host_relevance_and_time(found: Searching, crawl: Path) -> None:
+def test_pages_are_selected_by_topic_host_relevance_and_time(found, crawl):
     everything = set(found("sea whale sailors"))
     on_topic = set(found("sea whale sailors", on_topic=True))
     assert SEED in on_topic < everything
@@ -100,12 +96,12 @@ def test_pages_are_selected_by_topic_host_relevance_and_time(found: Searching, c
     assert found("whale", since=9e9) == []
 
 
-def test_a_snippet_shows_the_words_that_were_found(crawl: Path) -> None:
+def test_a_snippet_shows_the_words_that_were_found(crawl):
     (hit,) = CrawlSearch(crawl).search(SearchQuery("coffee")).hits
     assert [hit.snippet[start:end] for start, end in hit.highlights] == ["coffee"]
 
 
-def test_relevance_lifts_a_page_unless_ranked_by_words_alone(crawl: Path) -> None:
+def test_relevance_lifts_a_page_unless_ranked_by_words_alone(crawl):
     searching = CrawlSearch(crawl)
 
     def score(url: str, *, plain: bool) -> float:
@@ -118,13 +114,13 @@ def test_relevance_lifts_a_page_unless_ranked_by_words_alone(crawl: Path) -> Non
     assert lift(SEED) > lift("http://a.test/ships") >= 1.0
 
 
-def test_the_total_counts_all_matches(crawl: Path) -> None:
+def test_the_total_counts_all_matches(crawl):
     result = CrawlSearch(crawl).search(SearchQuery("sea OR whale OR sailors", limit=1))
     assert len(result.hits) == 1
     assert result.total == 4
 
 
-def test_a_query_that_cannot_be_read_is_an_error_of_the_user(found: Searching) -> None:
+def test_a_query_that_cannot_be_read_is_an_error_of_the_user(found):
     with pytest.raises(ConfigurationError, match="cannot be read"):
         found('title:"open')
     with pytest.raises(ConfigurationError, match="limit"):
@@ -148,13 +144,13 @@ def urls(folder: Path) -> list[str]:
     return sorted(hit.url for hit in hits)
 
 
-def test_a_folder_that_is_no_crawl_gets_no_index(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_crawl_gets_no_index(tmp_path):
     with pytest.raises(StateError, match="no such folder"):
         update_index(tmp_path / "mistyped", now=0.0)
     assert not (tmp_path / "mistyped").exists()
 
 
-def test_an_update_extracts_only_what_the_index_lacks(growing: Simulation) -> None:
+def test_an_update_extracts_only_what_the_index_lacks(growing):
     folder = growing.topic.output.folder
     assert update_index(folder, now=0.0) == UpdateResult(1, 0, 1)
     growing.restart().run().close()
@@ -163,9 +159,7 @@ def test_an_update_extracts_only_what_the_index_lacks(growing: Simulation) -> No
     assert len(urls(folder)) == 4
 
 
-def test_a_batch_whose_note_a_crash_prevented_is_indexed_again_and_not_twice(
-    growing: Simulation, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_whose_note_a_crash_prevented_is_indexed_again_and_not_twice(growing, monkeypatch):
     folder = growing.topic.output.folder
     growing.restart().run().close()
 
@@ -184,7 +178,7 @@ def test_a_batch_whose_note_a_crash_prevented_is_indexed_again_and_not_twice(
     assert len(urls(folder)) == 4
 
 
-def test_pages_that_a_fresh_crawl_lacks_are_removed(growing: Simulation, tmp_path: Path) -> None:
+def test_pages_that_a_fresh_crawl_lacks_are_removed(growing, tmp_path):
     folder = growing.topic.output.folder
     growing.restart().run().close()
     update_index(folder, now=0.0)
@@ -211,9 +205,7 @@ def update_with_failing_extractor(folder: Path, monkeypatch: pytest.MonkeyPatch)
             update_index(folder, now=0.0)
 
 
-def test_an_index_without_texts_is_an_error_and_heals_by_the_next_update(
-    growing: Simulation, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_index_without_texts_is_an_error_and_heals_by_the_next_update(growing, monkeypatch):
     folder = growing.topic.output.folder
     update_with_failing_extractor(folder, monkeypatch)
     assert urls(folder) == [SEED], "by its title"
@@ -221,12 +213,12 @@ def test_an_index_without_texts_is_an_error_and_heals_by_the_next_update(
     assert CrawlSearch(folder).search(SearchQuery("mammal")).total == 1
 
 
-def test_a_crawl_without_an_index_says_how_to_make_one(tmp_path: Path) -> None:
+def test_a_crawl_without_an_index_says_how_to_make_one(tmp_path):
     with pytest.raises(SearchError, match="focused search"):
         CrawlSearch(tmp_path)
 
 
-def test_a_damaged_index_says_how_to_mend_it(growing: Simulation) -> None:
+def test_a_damaged_index_says_how_to_mend_it(growing):
     folder = growing.topic.output.folder
     update_index(folder, now=0.0)
     (folder / "search" / "index" / "meta.json").write_text("{")
@@ -237,7 +229,7 @@ def test_a_damaged_index_says_how_to_mend_it(growing: Simulation) -> None:
 # The command
 
 
-def test_the_command_builds_searches_and_prints(growing: Simulation) -> None:
+def test_the_command_builds_searches_and_prints(growing):
     growing.restart().run().close()
     folder = str(growing.topic.output.folder)
     done = focused("search", folder, "sailors ship")
@@ -246,12 +238,12 @@ def test_the_command_builds_searches_and_prints(growing: Simulation) -> None:
     assert "pages match" in done.stdout
 
 
-def test_the_command_prints_json(crawl: Path) -> None:
+def test_the_command_prints_json(crawl):
     done = focused("search", crawl, "coffee", "--json", "--no-update")
     assert json.loads(done.stdout)["hits"][0]["url"] == "http://a.test/cafe"
 
 
-def test_titles_with_escapes_are_inert_on_the_terminal(crawl: Path) -> None:
+def test_titles_with_escapes_are_inert_on_the_terminal(crawl):
     done = focused("search", crawl, "alert time", "--no-update")
     assert "alert" in done.stdout
     assert "\x1b" not in done.stdout

@@ -1,7 +1,5 @@
 """Sending documents to OpenSearch, Elasticsearch and Solr by their clients."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Callable, Iterator
 
@@ -50,9 +48,7 @@ def connecting(server: IndexingServer, kind: str) -> Iterator[Connecting]:
         each.close()
 
 
-def test_documents_are_indexed_replaced_and_deleted_by_id(
-    server: IndexingServer, connecting: Connecting
-) -> None:
+def test_documents_are_indexed_replaced_and_deleted_by_id(server, connecting):
     index = connecting()
     index.prepare()
     assert index.send([{"id": "1", "title": "Wal"}, {"id": "2", "title": "krill\n\x1b"}]) == []
@@ -63,7 +59,7 @@ def test_documents_are_indexed_replaced_and_deleted_by_id(
     assert server.commits == 1
 
 
-def test_a_server_that_does_not_listen_is_an_error_in_plain_words(kind: str) -> None:
+def test_a_server_that_does_not_listen_is_an_error_in_plain_words(kind):
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         port = nobody.getsockname()[1]
@@ -77,9 +73,7 @@ def test_a_server_that_does_not_listen_is_an_error_in_plain_words(kind: str) -> 
     assert "secret" not in str(refused.value)
 
 
-def test_a_missing_index_is_created_with_types(
-    server: IndexingServer, connecting: Connecting, kind: str
-) -> None:
+def test_a_missing_index_is_created_with_types(server, connecting, kind):
     if kind == "solr":
         assert not connecting().prepare()  # a core must exist
         return
@@ -88,9 +82,7 @@ def test_a_missing_index_is_created_with_types(
     assert not connecting().prepare()
 
 
-def test_documents_that_the_server_refuses_are_returned_and_the_others_indexed(
-    server: IndexingServer, connecting: Connecting
-) -> None:
+def test_documents_that_the_server_refuses_are_returned_and_the_others_indexed(server, connecting):
     documents = [{"id": str(n), "title": REFUSED if n in (3, 4) else "whale"} for n in range(9)]
     rejected = connecting().send(documents)
     assert [each.id for each in rejected] == ["3", "4"]
@@ -98,22 +90,20 @@ def test_documents_that_the_server_refuses_are_returned_and_the_others_indexed(
     assert sorted(server.documents) == [*"012", *"5678"]
 
 
-def test_a_busy_server_is_asked_again(server: IndexingServer, connecting: Connecting) -> None:
+def test_a_busy_server_is_asked_again(server, connecting):
     server.busy = 2
     assert connecting().send([{"id": "1", "title": "whale"}]) == []
     assert server.documents and server.updates == 3
 
 
 @pytest.mark.parametrize("kind", ["opensearch", "elasticsearch"], indirect=True)
-def test_single_documents_that_a_busy_server_refuses_are_sent_again(
-    server: IndexingServer, connecting: Connecting
-) -> None:
+def test_single_documents_that_a_busy_server_refuses_are_sent_again(server, connecting):
     server.busy_items = 2
     assert connecting().send([{"id": str(n)} for n in range(4)]) == []
     assert sorted(server.documents) == [*"0123"]
 
 
-def test_user_and_password(server: IndexingServer, connecting: Connecting) -> None:
+def test_user_and_password(server, connecting):
     server.require("ahab", "p@ss")
     with pytest.raises(SearchError, match=PASSWORD):
         connecting("ahab").send([{"id": "1"}])
@@ -134,13 +124,13 @@ def test_user_and_password(server: IndexingServer, connecting: Connecting) -> No
         "elasticsearch+https://[::1/whales",
     ],
 )
-def test_an_address_of_another_form_is_refused_without_its_password(text: str) -> None:
+def test_an_address_of_another_form_is_refused_without_its_password(text):
     with pytest.raises(ConfigurationError, match="address") as refused:
         parse_address(text, {})
     assert "secret" not in str(refused.value)
 
 
-def test_parts_of_an_address() -> None:
+def test_parts_of_an_address():
     address = parse_address(
         "elasticsearch+https://me@[::1]:9200/search/whales", {API_KEY: "abc"}, "ca.pem"
     )
@@ -150,6 +140,6 @@ def test_parts_of_an_address() -> None:
     assert "abc" not in repr(address)
 
 
-def test_only_elasticsearch_has_api_keys() -> None:
+def test_only_elasticsearch_has_api_keys():
     with pytest.raises(ConfigurationError, match=API_KEY):
         connect(parse_address("solr+http://host/solr/whales", {API_KEY: "abc"}))

@@ -1,7 +1,5 @@
 """A search server is brought up to date with a crawl."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -95,7 +93,7 @@ def update(crawl: Path, server: SearchServer, **options: Any) -> ServerUpdateRes
     return update_server(crawl, server, ADDRESS, chosen, now=0.0, **options)
 
 
-def test_the_server_gets_the_pages_on_topic_with_texts_and_metadata(crawl: Path) -> None:
+def test_the_server_gets_the_pages_on_topic_with_texts_and_metadata(crawl):
     server = MemoryServer()
     result = update(crawl, server)
     assert server.urls == ON_TOPIC
@@ -110,7 +108,7 @@ def test_the_server_gets_the_pages_on_topic_with_texts_and_metadata(crawl: Path)
     assert "modified" not in article
 
 
-def test_a_second_update_sends_nothing(crawl: Path) -> None:
+def test_a_second_update_sends_nothing(crawl):
     server = MemoryServer()
     update(crawl, server)
     server.sent.clear()
@@ -118,7 +116,7 @@ def test_a_second_update_sends_nothing(crawl: Path) -> None:
     assert server.sent == []
 
 
-def test_an_interrupted_update_goes_on(crawl: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_update_goes_on(crawl, monkeypatch):
     monkeypatch.setattr(server_update, "_PAGES_PER_BATCH", 2)
     server = MemoryServer()
     server.fails_at = 2
@@ -129,7 +127,7 @@ def test_an_interrupted_update_goes_on(crawl: Path, monkeypatch: pytest.MonkeyPa
     assert sorted(server.sent) == sorted(ON_TOPIC)
 
 
-def test_pages_that_no_longer_pass_are_deleted(crawl: Path) -> None:
+def test_pages_that_no_longer_pass_are_deleted(crawl):
     server = MemoryServer()
     update(crawl, server)
     result = update(crawl, server, pages={"hosts": ("a.test",), "min_words": 60})
@@ -138,7 +136,7 @@ def test_pages_that_no_longer_pass_are_deleted(crawl: Path) -> None:
     assert server.urls < ON_TOPIC - {OTHER}
 
 
-def test_a_refused_document_is_sent_again_later(crawl: Path) -> None:
+def test_a_refused_document_is_sent_again_later(crawl):
     server = MemoryServer()
     server.refused = frozenset({EVIL})
     result = update(crawl, server)
@@ -148,7 +146,7 @@ def test_a_refused_document_is_sent_again_later(crawl: Path) -> None:
     assert server.urls == ON_TOPIC
 
 
-def test_chunks_replace_pages_and_pages_replace_chunks(crawl: Path) -> None:
+def test_chunks_replace_pages_and_pages_replace_chunks(crawl):
     server = MemoryServer()
     update(crawl, server, chunk_chars=200)
     key = url_hash(ARTICLE)
@@ -160,7 +158,7 @@ def test_chunks_replace_pages_and_pages_replace_chunks(crawl: Path) -> None:
     assert set(server.documents) == {document_id(url_hash(url)) for url in ON_TOPIC}
 
 
-def test_an_index_that_was_removed_is_filled_again(crawl: Path) -> None:
+def test_an_index_that_was_removed_is_filled_again(crawl):
     update(crawl, MemoryServer())
     server = MemoryServer()
     server.is_new = True
@@ -168,13 +166,13 @@ def test_an_index_that_was_removed_is_filled_again(crawl: Path) -> None:
     assert server.urls == ON_TOPIC
 
 
-def test_fresh_sends_everything(crawl: Path) -> None:
+def test_fresh_sends_everything(crawl):
     server = MemoryServer()
     update(crawl, server)
     assert update(crawl, server, fresh=True).documents == 5
 
 
-def test_the_command_sends_a_crawl(crawl: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_sends_a_crawl(crawl, monkeypatch):
     monkeypatch.setenv("FOCUSED_INDEX_PASSWORD", "krill")
     with indexing_server() as server:
         server.require("ahab", "krill")
@@ -185,13 +183,13 @@ def test_the_command_sends_a_crawl(crawl: Path, monkeypatch: pytest.MonkeyPatch)
         assert server.documents[document_id(url_hash(EVIL))]["title"] == EVIL_TITLE.strip()
 
 
-def test_a_wrong_address_is_an_error_of_the_command(crawl: Path) -> None:
+def test_a_wrong_address_is_an_error_of_the_command(crawl):
     done = focused("index", crawl, "http://localhost/whales", status=2)
     assert "SERVER: the server's address must be like opensearch+https://" in done.stderr
 
 
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # osmem's
-def test_an_engine_finds_the_pages(crawl: Path) -> None:
+def test_an_engine_finds_the_pages(crawl):
     """osmem: an independent implementation of OpenSearch's API, in memory."""
     osmem = pytest.importorskip("osmem_server")
     with osmem.OsmemServer.start() as engine:

@@ -1,7 +1,5 @@
 """Whether a site's pages still bring new words."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """What a site's pages and the sites that link to it tell about it."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,7 +1,5 @@
 """The spam classifier: learned from good pages alone, applied to text of its own subject."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -4,8 +4,6 @@ To make two, of a crawl and of a continuous one, run this file with that version
 tests.storage.small_state FOLDER``.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from dataclasses import replace

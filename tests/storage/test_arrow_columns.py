@@ -1,7 +1,5 @@
 """Times are UTC timestamps in files and seconds since the epoch in memory."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,7 +23,7 @@ def stored(folder: Path, table: pa.Table) -> pa.Table:
     return pq.read_table(folder / "a.parquet")
 
 
-def test_a_time_is_a_timestamp_in_the_file_and_seconds_in_memory(tmp_path: Path) -> None:
+def test_a_time_is_a_timestamp_in_the_file_and_seconds_in_memory(tmp_path):
     table = stored(tmp_path, rows_as_table([{"url": "a", "at": NOON_S}, {"url": "b"}], SCHEMA))
     assert table["at"].to_pylist() == [NOON, None]
     assert times_as_seconds(table).to_pylist() == [
@@ -35,7 +33,7 @@ def test_a_time_is_a_timestamp_in_the_file_and_seconds_in_memory(tmp_path: Path)
 
 
 @given(st.floats(-62e9, 250e9))
-def test_a_time_keeps_its_microseconds(seconds: float) -> None:
+def test_a_time_keeps_its_microseconds(seconds):
     (row,) = times_as_seconds(rows_as_table([{"at": seconds}], SCHEMA)).to_pylist()
     assert row["at"] == pytest.approx(seconds, rel=1e-15, abs=0.6e-6)
     (again,) = times_as_seconds(rows_as_table([row], SCHEMA)).to_pylist()
@@ -44,19 +42,19 @@ def test_a_time_keeps_its_microseconds(seconds: float) -> None:
 
 @pytest.mark.parametrize("unit", ["s", "ms", "ns"])
 @pytest.mark.parametrize("zone", [None, "UTC", "Asia/Tokyo"])
-def test_times_of_other_programs_are_read(unit: str, zone: str | None) -> None:
+def test_times_of_other_programs_are_read(unit, zone):
     column = pa.array([int(NOON_S)], pa.int64()).cast(pa.timestamp("s", tz=zone))
     batch = pa.record_batch([column.cast(pa.timestamp(unit, tz=zone))], names=["at"])
     assert times_as_seconds(batch).to_pylist() == [{"at": int(NOON_S)}]
 
 
-def test_seconds_of_earlier_versions_stay_as_they_are() -> None:
+def test_seconds_of_earlier_versions_stay_as_they_are():
     table = pa.table({"at": [NOON_S, None]})
     assert times_as_seconds(table).equals(table)
 
 
 @pytest.mark.parametrize("schema", [PAGES_SCHEMA, VISITS_SCHEMA, FRONTIER_SCHEMA])
-def test_each_time_in_a_file_is_a_timestamp(schema: pa.Schema) -> None:
+def test_each_time_in_a_file_is_a_timestamp(schema):
     times = {"at", "first_seen", "last_seen", "last_changed"}
     named = [field for field in schema if field.name in times or field.name.endswith("_at")]
     assert named

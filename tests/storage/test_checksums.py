@@ -1,7 +1,5 @@
 """A damaged row is an error when it is read, never a wrong result."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -72,9 +70,7 @@ MEMBER_READS: dict[str, Callable[[Tables], object]] = {
 @pytest.mark.parametrize("opening", [StateStore.reopen, StateStore.view])
 @pytest.mark.parametrize("at", range(len(b"value") + 4))
 @pytest.mark.parametrize("read", ROW_READS)
-def test_a_row_with_a_flipped_bit_is_refused_by_each_way_to_read_it(
-    folder: Path, read: str, at: int, opening: Callable[[Path], StateStore]
-) -> None:
+def test_a_row_with_a_flipped_bit_is_refused_by_each_way_to_read_it(folder, read, at, opening):
     damage_value(folder, "content", at)
     store = opening(folder)
     with pytest.raises(StateError, match="table 'content'") as raised:
@@ -86,9 +82,7 @@ def test_a_row_with_a_flipped_bit_is_refused_by_each_way_to_read_it(
 
 @pytest.mark.parametrize("at", range(2, len(MEMBER) + 4))  # before: another place in the order
 @pytest.mark.parametrize("read", MEMBER_READS)
-def test_a_member_with_a_flipped_bit_is_refused_by_each_way_to_read_it(
-    folder: Path, read: str, at: int
-) -> None:
+def test_a_member_with_a_flipped_bit_is_refused_by_each_way_to_read_it(folder, read, at):
     damage_value(folder, "queue", at)
     store = StateStore.reopen(folder)
     with pytest.raises(StateError, match="table 'queue'"):
@@ -103,9 +97,7 @@ def test_a_member_with_a_flipped_bit_is_refused_by_each_way_to_read_it(
         ("queue", lambda tables: list(tables.first_members("queue"))),
     ],
 )
-def test_a_row_under_a_damaged_key_is_refused(
-    folder: Path, table: str, read: Callable[[Tables], object]
-) -> None:
+def test_a_row_under_a_damaged_key_is_refused(folder, table, read):
     damage_key(folder, table)
     store = StateStore.reopen(folder)
     with pytest.raises(StateError, match=f"table '{table}'"):
@@ -113,7 +105,7 @@ def test_a_row_under_a_damaged_key_is_refused(
     store.close()
 
 
-def test_a_row_of_another_table_is_refused(folder: Path) -> None:
+def test_a_row_of_another_table_is_refused(folder):
     store = StateStore.reopen(folder)
     store.tables.put("pages", KEY, b"value")
     store.close()
@@ -129,7 +121,7 @@ def test_a_row_of_another_table_is_refused(folder: Path) -> None:
     store.close()
 
 
-def test_after_a_damaged_row_was_read_nothing_is_written(folder: Path) -> None:
+def test_after_a_damaged_row_was_read_nothing_is_written(folder):
     damage_value(folder, "content", 0)
     store = StateStore.reopen(folder)
     before = (folder / "data.mdb").read_bytes(), (folder / "journal").read_bytes()
@@ -143,7 +135,7 @@ def test_after_a_damaged_row_was_read_nothing_is_written(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("table", ["host_ids", "links", "sources"])
-def test_a_frontier_whose_rows_do_not_fit_together_is_damaged(tmp_path: Path, table: str) -> None:
+def test_a_frontier_whose_rows_do_not_fit_together_is_damaged(tmp_path, table):
     store = StateStore.open(tmp_path / "state", {})
     frontier = DiskFrontier(store.tables)
     frontier.push(LINK, 1.0)

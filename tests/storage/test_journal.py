@@ -1,7 +1,5 @@
 """The journal returns committed batches, whole and in order."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -65,19 +63,19 @@ def another_boot(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @given(batches_of_steps)
 @one_folder
-def test_every_batch_comes_back_in_order(path: Path, batches: list[Batch]) -> None:
+def test_every_batch_comes_back_in_order(path, batches):
     written(path, batches)
     assert read(path) == batches
 
 
-def test_a_journal_of_an_earlier_checkpoint_has_nothing_to_tell(path: Path) -> None:
+def test_a_journal_of_an_earlier_checkpoint_has_nothing_to_tell(path):
     written(path, [batch("a")])
     journal = Journal(path)
     assert not [*journal.since(CHECKPOINT + 1)]
     journal.close()
 
 
-def test_wherever_a_last_batch_is_cut_short_the_ones_before_it_count(path: Path) -> None:
+def test_wherever_a_last_batch_is_cut_short_the_ones_before_it_count(path):
     before = written(path, [batch("a"), batch("b")])
     path.unlink()
     raw = written(path, [batch("a"), batch("b"), batch("last")])
@@ -86,7 +84,7 @@ def test_wherever_a_last_batch_is_cut_short_the_ones_before_it_count(path: Path)
     assert read(path, raw) == [batch("a"), batch("b"), batch("last")]
 
 
-def test_a_flipped_byte_is_reported_wherever_it_is(path: Path) -> None:
+def test_a_flipped_byte_is_reported_wherever_it_is(path):
     raw = written(path, [batch("a"), None, batch("b"), batch("c")])
     for at in range(len(raw)):
         flipped = bytes([raw[at] ^ 0x55])
@@ -94,18 +92,14 @@ def test_a_flipped_byte_is_reported_wherever_it_is(path: Path) -> None:
             read(path, raw[:at] + flipped + raw[at + 1 :])
 
 
-def test_after_a_failure_of_power_what_was_synced_counts_and_no_more(
-    path: Path, another_boot
-) -> None:
+def test_after_a_failure_of_power_what_was_synced_counts_and_no_more(path, another_boot):
     written(path, [batch("a"), None, batch("b"), None, batch("c")])
     another_boot()
     assert read(path) == [batch("a"), batch("b")]
 
 
 @pytest.mark.parametrize("zeros", [1, 8, 64, 4_096])
-def test_zeros_that_a_failure_of_power_left_are_no_sync(
-    path: Path, another_boot, zeros: int
-) -> None:
+def test_zeros_that_a_failure_of_power_left_are_no_sync(path, another_boot, zeros):
     raw = written(path, [batch("a"), None, batch("b")])
     another_boot()
     assert read(path, raw + bytes(zeros)) == [batch("a")]
@@ -130,7 +124,7 @@ class Filling:
 
 
 @pytest.mark.parametrize("room", range(0, 30, 3))
-def test_a_batch_that_found_no_room_was_never_tried(path: Path, room: int) -> None:
+def test_a_batch_that_found_no_room_was_never_tried(path, room):
     journal = Journal(path)
     journal.begin(CHECKPOINT, 0)
     journal.append(batch("a"))
@@ -144,7 +138,7 @@ def test_a_batch_that_found_no_room_was_never_tried(path: Path, room: int) -> No
     assert read(path) == [batch("a"), batch("c")]
 
 
-def test_it_tells_how_long_the_tables_are_at_least(path: Path) -> None:
+def test_it_tells_how_long_the_tables_are_at_least(path):
     assert min_tables_bytes(path) is None
     journal = Journal(path)
     journal.begin(CHECKPOINT, 12_288)

@@ -5,8 +5,6 @@ that were killed. The last version that wrote a format made them: ``python -m
 tests.storage.small_state FOLDER``.
 """
 
-from __future__ import annotations
-
 import contextlib
 import struct
 import tarfile
@@ -70,13 +68,13 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_each_older_format_has_two_folders() -> None:
+def test_each_older_format_has_two_folders():
     kept = {path.name.removesuffix(".tar.xz") for path in STATES.iterdir()}
     kinds = ("crawl", "collection")
     assert kept == {f"format-{each}-{kind}" for each in OLDER_FORMATS for kind in kinds}
 
 
-def test_the_crawl_goes_on_and_fetches_no_page_twice(crawl_folder: Path) -> None:
+def test_the_crawl_goes_on_and_fetches_no_page_twice(crawl_folder):
     crawl = Simulation(small_topic(crawl_folder.parent), small_web(), now=START + 1e4)
     with contextlib.closing(crawl):
         assert crawl.crawl.counters.fetched == KILLED_AFTER_PAGES
@@ -88,7 +86,7 @@ def test_the_crawl_goes_on_and_fetches_no_page_twice(crawl_folder: Path) -> None
         assert {url for url, row in crawl.rows.items() if row["outcome"] == "fetched"} == linked
 
 
-def test_a_continuous_crawl_visits_its_pages_again(collection_folder: Path) -> None:
+def test_a_continuous_crawl_visits_its_pages_again(collection_folder):
     subject = small_collection(collection_folder.parent)
     with contextlib.closing(Simulation(subject, small_web(), now=START + 1e4)) as crawl:
         with pytest.raises(AssertionError, match="not done"):
@@ -100,7 +98,7 @@ def test_a_continuous_crawl_visits_its_pages_again(collection_folder: Path) -> N
         assert len([msgspec.msgpack.decode(raw, type=PageRecord) for raw in records]) > 60
 
 
-def test_the_pages_of_a_collection_keep_their_schedule(collection_folder: Path) -> None:
+def test_the_pages_of_a_collection_keep_their_schedule(collection_folder):
     with contextlib.closing(StateStore.reopen(collection_folder / "state")) as store:
         tables = store.tables
         records = PageRecords(tables, Archive(store))
@@ -125,20 +123,20 @@ def _queue(tables: Tables) -> Iterator[tuple[int, float]]:
         yield page, due_at
 
 
-def test_a_migrated_folder_is_sound(crawl_folder: Path) -> None:
+def test_a_migrated_folder_is_sound(crawl_folder):
     StateStore.reopen(crawl_folder / "state").close()
     no_progress = contextlib.nullcontext(lambda done, whole: None)
     checked = check_folder(crawl_folder, lambda title: no_progress)
     assert not checked.damaged
 
 
-def test_a_check_before_the_migration_tells_to_crawl(crawl_folder: Path) -> None:
+def test_a_check_before_the_migration_tells_to_crawl(crawl_folder):
     no_progress = contextlib.nullcontext(lambda done, whole: None)
     with pytest.raises(StateFormatError, match=r"The next crawl of its topic brings it up to date"):
         check_folder(crawl_folder, lambda title: no_progress)
 
 
-def test_commits_of_the_journal_and_rows_of_features_come_along(crawl_folder: Path) -> None:
+def test_commits_of_the_journal_and_rows_of_features_come_along(crawl_folder):
     with contextlib.closing(StateStore.reopen(crawl_folder / "state")) as store:
         tables = store.tables
         assert tables.get_meta("counters")["fetched"] == KILLED_AFTER_PAGES
@@ -151,7 +149,7 @@ def test_commits_of_the_journal_and_rows_of_features_come_along(crawl_folder: Pa
         assert f"{HOSTS[0]}3" in {target for _, target, *_ in link_values(tables)}
 
 
-def test_commands_read_it_and_leave_it_as_it_is(crawl_folder: Path) -> None:
+def test_commands_read_it_and_leave_it_as_it_is(crawl_folder):
     state = crawl_folder / "state"
     before = contents(state)
     with StateStore.open_for_reading(state) as (store, running):
@@ -164,8 +162,8 @@ def test_commands_read_it_and_leave_it_as_it_is(crawl_folder: Path) -> None:
     "last_call", [(migrations, "pack"), (Journal, "begin")], ids=["within", "after"]
 )
 def test_a_crash_within_or_after_the_transaction_loses_nothing(
-    collection_folder: Path, monkeypatch: pytest.MonkeyPatch, last_call: tuple[object, str]
-) -> None:
+    collection_folder, monkeypatch, last_call
+):
     def die(*args: object, **named: object) -> None:
         raise Died
 
@@ -177,9 +175,7 @@ def test_a_crash_within_or_after_the_transaction_loses_nothing(
         assert store.tables.get_meta("counters")["fetched"] == KILLED_AFTER_PAGES
 
 
-def test_a_format_older_than_all_that_are_migrated_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_format_older_than_all_that_are_migrated_is_refused(tmp_path, monkeypatch):
     with monkeypatch.context() as older:
         older.setattr(store_module, "FORMAT_VERSION", OLDEST_FORMAT - 1)
         StateStore.open(tmp_path / "state", IDENTITY).close()
@@ -187,9 +183,7 @@ def test_a_format_older_than_all_that_are_migrated_is_refused(
         StateStore.open(tmp_path / "state", IDENTITY)
 
 
-def test_a_crawl_that_was_killed_before_its_first_commit_is_migrated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crawl_that_was_killed_before_its_first_commit_is_migrated(tmp_path, monkeypatch):
     with monkeypatch.context() as older:
         older.setattr(store_module, "FORMAT_VERSION", OLDEST_FORMAT)
         StateStore.open(tmp_path / "state", IDENTITY).close()

@@ -1,7 +1,5 @@
 """Reading a state writes nothing, however the crawl ended."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Rows survive any text from the web."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,10 +14,10 @@ values = st.recursive(
 
 
 @given(values)
-def test_a_row_read_back_is_the_row_written(value) -> None:
+def test_a_row_read_back_is_the_row_written(value):
     assert unpack(pack(value)) == value
 
 
-def test_lone_surrogates_become_question_marks_and_the_rest_stays() -> None:
+def test_lone_surrogates_become_question_marks_and_the_rest_stays():
     row = pack([b"\xff\x00", "a\ud800b", {"\udfffkey": ["ok \u2028", 1.5, None, True]}])
     assert unpack(row) == [b"\xff\x00", "a?b", {"?key": ["ok \u2028", 1.5, None, True]}]

@@ -1,13 +1,10 @@
 """Commits of the state store: each one, or every n-th."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os
 import shutil
 import stat
-from collections.abc import Callable
 from pathlib import Path
 
 import lmdb
@@ -37,7 +34,7 @@ def write_and_commit(store: StateStore, number: int) -> None:
     store.commit()
 
 
-def test_a_commit_makes_what_was_written_true(tmp_path: Path) -> None:
+def test_a_commit_makes_what_was_written_true(tmp_path):
     store = StateStore.open(tmp_path / "state", {})
     for number in range(3):
         write_and_commit(store, number)
@@ -45,7 +42,7 @@ def test_a_commit_makes_what_was_written_true(tmp_path: Path) -> None:
     store.close()
 
 
-def test_where_only_each_third_commit_counts_it_takes_the_others_along(tmp_path: Path) -> None:
+def test_where_only_each_third_commit_counts_it_takes_the_others_along(tmp_path):
     store = StateStore.open(tmp_path / "state", {}, commit_every=3)
     found = []
     for number in range(7):
@@ -56,9 +53,7 @@ def test_where_only_each_third_commit_counts_it_takes_the_others_along(tmp_path:
     assert rows_after_a_crash(store, tmp_path / "state") == 7
 
 
-def test_a_crawl_that_was_killed_while_its_tables_were_created_starts_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crawl_that_was_killed_while_its_tables_were_created_starts_again(tmp_path, monkeypatch):
     class Killed(BaseException):
         pass
 
@@ -75,7 +70,7 @@ def test_a_crawl_that_was_killed_while_its_tables_were_created_starts_again(
         assert not store.tables.count("content")
 
 
-def test_a_state_whose_last_pages_were_never_written_is_sound(tmp_path: Path) -> None:
+def test_a_state_whose_last_pages_were_never_written_is_sound(tmp_path):
     store = StateStore.open(tmp_path / "state", {})
     for number in range(300):
         store.tables.put("content", number.to_bytes(4, "big"), bytes(9_000))
@@ -90,9 +85,7 @@ def test_a_state_whose_last_pages_were_never_written_is_sound(tmp_path: Path) ->
 
 @pytest.mark.parametrize("part", [0.0, 0.1, 0.5, 0.999])
 @pytest.mark.parametrize("reading", [StateStore.reopen, StateStore.view])
-def test_tables_that_were_cut_short_are_refused(
-    tmp_path: Path, part: float, reading: Callable[[Path], StateStore]
-) -> None:
+def test_tables_that_were_cut_short_are_refused(tmp_path, part, reading):
     folder = tmp_path / "state"
     store = StateStore.open(folder, {})
     for number in range(100):
@@ -105,9 +98,7 @@ def test_tables_that_were_cut_short_are_refused(
         reading(folder)
 
 
-def test_a_lack_of_address_space_is_no_damage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lack_of_address_space_is_no_damage(tmp_path, monkeypatch):
     StateStore.open(tmp_path, {}).close()
 
     def refuse(*_: object, **options: object) -> lmdb.Environment:
@@ -119,7 +110,7 @@ def test_a_lack_of_address_space_is_no_damage(
     assert "damaged" not in str(refused.value)
 
 
-def test_a_lack_of_memory_while_reading_is_no_damage(tmp_path: Path) -> None:
+def test_a_lack_of_memory_while_reading_is_no_damage(tmp_path):
     class Transaction:
         def get(self, *_: object, **options: object) -> bytes:
             raise lmdb.MemoryError("mdb_get: Cannot allocate memory")
@@ -144,8 +135,8 @@ def test_a_lack_of_memory_while_reading_is_no_damage(tmp_path: Path) -> None:
     ],
 )
 def test_a_disk_that_refuses_writes_stops_the_crawl_and_loses_nothing(
-    number: int, advice: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    number, advice, tmp_path, monkeypatch
+):
     """As ext4 does after an error of the disk, files that are open cannot be written any more."""
     folder = tmp_path / "state"
     store = StateStore.open(folder, {})
@@ -167,12 +158,12 @@ def test_a_disk_that_refuses_writes_stops_the_crawl_and_loses_nothing(
     assert check_state(folder, lambda table, key, value: None).damaged == []
 
 
-def test_a_folder_made_before_a_part_of_the_identity_was_stored_is_opened(tmp_path: Path) -> None:
+def test_a_folder_made_before_a_part_of_the_identity_was_stored_is_opened(tmp_path):
     StateStore.open(tmp_path, {"topic": "whales"}).close()
     StateStore.open(tmp_path, {"topic": "whales", "spider": "mine"}).close()
 
 
-def test_a_new_crawl_folder_is_for_its_user_alone(tmp_path: Path) -> None:
+def test_a_new_crawl_folder_is_for_its_user_alone(tmp_path):
     StateStore.open(tmp_path / "crawls" / "whales" / "state", {}).close()
     modes = [
         stat.S_IMODE((tmp_path / "crawls" / each).stat().st_mode)
@@ -181,7 +172,7 @@ def test_a_new_crawl_folder_is_for_its_user_alone(tmp_path: Path) -> None:
     assert modes == [0o700, 0o700]
 
 
-def test_the_rights_of_an_existing_crawl_folder_stay(tmp_path: Path) -> None:
+def test_the_rights_of_an_existing_crawl_folder_stay(tmp_path):
     folder = tmp_path / "whales"
     folder.mkdir()
     folder.chmod(0o750)

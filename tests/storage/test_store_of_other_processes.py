@@ -1,7 +1,5 @@
 """The state folder and other processes, programs, formats, and full disks."""
 
-from __future__ import annotations
-
 import resource
 import subprocess
 import sys
@@ -62,9 +60,7 @@ view.close()
 """
 
 
-def test_a_view_beside_a_running_crawl_is_of_one_moment_and_holds_nobody_up(
-    tmp_path: Path,
-) -> None:
+def test_a_view_beside_a_running_crawl_is_of_one_moment_and_holds_nobody_up(tmp_path):
     folder = tmp_path / "state"
     store = StateStore.open(folder, {})
     store.tables.put("content", b"1", b"")
@@ -86,7 +82,7 @@ def test_a_view_beside_a_running_crawl_is_of_one_moment_and_holds_nobody_up(
     store.close()
 
 
-def test_another_process_is_refused_and_reported_by_whom(tmp_path: Path) -> None:
+def test_another_process_is_refused_and_reported_by_whom(tmp_path):
     store = StateStore.open(tmp_path / "state", {})
     program = "try: StateStore.open(folder, {})\nexcept StateError as error: print(error)"
     message = read_output(elsewhere(program, tmp_path / "state"))
@@ -95,7 +91,7 @@ def test_another_process_is_refused_and_reported_by_whom(tmp_path: Path) -> None
     store.close()
 
 
-def test_a_crawl_waits_for_a_command_that_reads_its_state(tmp_path: Path) -> None:
+def test_a_crawl_waits_for_a_command_that_reads_its_state(tmp_path):
     StateStore.open(tmp_path, {}).close()
     reading = ExitStack()
     reading.enter_context(shared_lock(tmp_path))
@@ -106,9 +102,7 @@ def test_a_crawl_waits_for_a_command_that_reads_its_state(tmp_path: Path) -> Non
     assert ended.is_set()
 
 
-def test_a_command_that_goes_on_reading_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_that_goes_on_reading_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(environment, "MAX_READING_S", 0.0)
     StateStore.open(tmp_path, {}).close()
     with shared_lock(tmp_path), pytest.raises(StateError, match="being read by another command"):
@@ -117,9 +111,7 @@ def test_a_command_that_goes_on_reading_is_reported(
 
 @pytest.mark.parametrize("held", ["rows", "a table named as ours", "a row named as our table"])
 @pytest.mark.parametrize("reading", ["open", "reopen", "view"])
-def test_another_programs_tables_are_refused_and_left_alone(
-    tmp_path: Path, held: str, reading: str
-) -> None:
+def test_another_programs_tables_are_refused_and_left_alone(tmp_path, held, reading):
     folder = tmp_path / "theirs"
     folder.mkdir()
     with lmdb.open(str(folder), max_dbs=3) as env:
@@ -134,9 +126,7 @@ def test_another_programs_tables_are_refused_and_left_alone(
 
 @pytest.mark.parametrize("reading", ["open", "reopen", "view"])
 @pytest.mark.parametrize("version", [3, FORMAT_VERSION + 1])
-def test_another_format_is_refused_by_its_number_and_left_alone(
-    tmp_path: Path, version: int, reading: str
-) -> None:
+def test_another_format_is_refused_by_its_number_and_left_alone(tmp_path, version, reading):
     folder = tmp_path / "state"
     folder.mkdir()
     with lmdb.open(str(folder), max_dbs=3) as env:
@@ -152,9 +142,7 @@ def test_another_format_is_refused_by_its_number_and_left_alone(
 
 @pytest.mark.parametrize("identity", [b"no json", b"[1]"])
 @pytest.mark.parametrize("reading", ["open", "reopen", "view"])
-def test_an_identity_that_cannot_be_read_is_damage(
-    tmp_path: Path, identity: bytes, reading: str
-) -> None:
+def test_an_identity_that_cannot_be_read_is_damage(tmp_path, identity, reading):
     folder = tmp_path / "state"
     folder.mkdir()
     with lmdb.open(str(folder), max_dbs=3) as env, env.begin(write=True) as txn:
@@ -178,9 +166,7 @@ store.close()
 
 
 @pytest.mark.parametrize("room", [300_000, 2_100_000])
-def test_a_full_disk_is_reported_and_costs_nothing_that_was_committed(
-    tmp_path: Path, room: int
-) -> None:
+def test_a_full_disk_is_reported_and_costs_nothing_that_was_committed(tmp_path, room):
     """Where the journal finds no room, and where the tables do not."""
     folder = tmp_path / "state"
     StateStore.open(folder, {}).close()

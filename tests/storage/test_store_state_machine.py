@@ -1,7 +1,5 @@
 """The store against dictionaries: any calls, crashes and power failures."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from copy import deepcopy

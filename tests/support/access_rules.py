@@ -1,7 +1,5 @@
 """What a server's own access log tells of a crawler's manners."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The links of a state, as dicts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pages for a real Chromium: where it is, what it is served, and sockets that it must not reach."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import socket

@@ -1,7 +1,5 @@
 """The command ``focused`` in this process."""
 
-from __future__ import annotations
-
 from click.testing import CliRunner, Result
 
 from focused.cli import main

@@ -1,7 +1,5 @@
 """A continuous crawl over pages that change, move, vanish and reappear, on a simulated clock."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

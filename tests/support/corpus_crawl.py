@@ -1,7 +1,5 @@
 """A crawl whose pages have structure, metadata, duplicates and hostile texts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from focused.web.page import Fetched

@@ -1,7 +1,5 @@
 """Counts what a crawl does: calls of functions and methods, and how much they were given."""
 
-from __future__ import annotations
-
 import functools
 import sys
 from collections.abc import Callable

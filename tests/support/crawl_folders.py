@@ -1,7 +1,5 @@
 """Crawl folders made by hand, for tests that read what a crawl left."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

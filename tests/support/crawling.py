@@ -1,7 +1,5 @@
 """Runs the real command on a real topic file, in a process of its own, over a served web."""
 
-from __future__ import annotations
-
 import json
 import resource
 import sys

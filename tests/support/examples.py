@@ -1,7 +1,5 @@
 """How many examples a property test tries under the Hypothesis profile of this run."""
 
-from __future__ import annotations
-
 from hypothesis import settings
 
 _FULL = 100  # Hypothesis's own number, which the profile `thorough` keeps

@@ -5,8 +5,6 @@ host does is a coroutine that writes what it wants; there is no HTTP library
 between, so that nothing is too wrong to be sent.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence

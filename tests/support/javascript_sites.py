@@ -3,8 +3,6 @@
 See ``javascript_builds/README.md``.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The label page at work: served in a thread, looked at in a headless Chromium."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil

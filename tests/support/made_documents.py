@@ -1,7 +1,5 @@
 """Small documents of each format, made part by part."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 import zlib

@@ -1,7 +1,5 @@
 """A made-up web of cheese pages among garden pages, with its directory and topic."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager

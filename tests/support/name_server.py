@@ -4,8 +4,6 @@ Built on the messages of twisted.names alone: no reactor, so that it serves
 crawls in other processes and tests of Twisted's own side alike.
 """
 
-from __future__ import annotations
-
 import socketserver
 import struct
 import threading

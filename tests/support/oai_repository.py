@@ -1,7 +1,5 @@
 """An OAI-PMH repository of papers with lists in parts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlsplit
 from xml.sax.saxutils import escape
@@ -19,11 +17,7 @@ def oai(inside: str) -> str:
 
 
 def record(
-    number: int,
-    *identifiers: str,
-    title: str = "",
-    description: str = "",
-    deleted: bool = False,
+    number: int, *identifiers: str, title: str = "", description: str = "", deleted: bool = False
 ) -> str:
     fields = {"title": [title], "description": [description], "identifier": identifiers}
     inside = "".join(

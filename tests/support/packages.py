@@ -1,7 +1,5 @@
 """Packages that tests install."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 

@@ -1,7 +1,5 @@
 """Good pages with text that people wrote: sections of this project's documentation of one day."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Links as a crawl queues them when a scorer that learns has scored them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from focused.frontier.queued_link import QueuedLink, link_key

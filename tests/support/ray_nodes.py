@@ -1,7 +1,5 @@
 """Machines of a Ray cluster, as processes of this one, and the processes that they run."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A tiny recorded web in memory, and a context manager that serves it on loopback."""
 
-from __future__ import annotations
-
 import io
 import json
 import time

@@ -4,8 +4,6 @@
 process when it comes to a point of a round for the NUMBERth time.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import signal

@@ -1,7 +1,5 @@
 """Servers on loopback in threads, until a block ends."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterator

@@ -1,7 +1,5 @@
 """A scorer that learns, simple enough to check by eye: the whale scorer with other scores later."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """A disk of a few hundred kilobytes that the tests fill: no root, but Linux's namespaces."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import Self

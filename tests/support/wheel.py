@@ -1,7 +1,5 @@
 """The wheels of this checkout: the crawler's and the lab's."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The order-independent hash of a page's words."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,29 +21,29 @@ def bag(words: list[str]) -> bytes:
 
 
 @given(WORDS, st.randoms(use_true_random=False))
-def test_order_case_and_digits_do_not_count(words, rng) -> None:
+def test_order_case_and_digits_do_not_count(words, rng):
     other = [f"{word.upper()}{rng.randrange(10)}" for word in words]
     rng.shuffle(other)
     assert bag(words) == bag(other) != NO_BAG_HASH
 
 
 @given(WORDS, st.sampled_from(["ant", "bee", "cat"]))
-def test_each_word_counts_with_its_frequency(words, word) -> None:
+def test_each_word_counts_with_its_frequency(words, word):
     assert bag(words) != bag([*words, word])
     assert bag(words) != bag([*words, word, word])
 
 
-def test_a_page_of_few_words_has_no_hash() -> None:
+def test_a_page_of_few_words_has_no_hash():
     assert bag(["whale"] * (MIN_BAG_WORDS - 1)) == NO_BAG_HASH
     assert bag([str(n) for n in range(100)]) == NO_BAG_HASH
 
 
 @given(st.text())
-def test_any_text_has_one(text: str) -> None:
+def test_any_text_has_one(text):
     assert len(bag_of_words_hash(Page("http://a.test/", text=text))) == len(NO_BAG_HASH)
 
 
-def test_pages_that_may_be_sorted_are_detected() -> None:
+def test_pages_that_may_be_sorted_are_detected():
     url = "http://a.test/list"
     assert may_have_sort_parameters(Page(f"{url}?sort=up"))
     assert may_have_sort_parameters(Page(url, links=(Link(f"{url}?sort=up"),)))

@@ -1,7 +1,5 @@
 """CSV cells are safe from formula injection and round-trip."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

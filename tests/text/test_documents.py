@@ -1,7 +1,5 @@
 """A page's words as a vector."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 

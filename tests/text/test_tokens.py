@@ -1,7 +1,5 @@
 """Words by Unicode letters."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

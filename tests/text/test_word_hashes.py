@@ -1,17 +1,10 @@
 """Word hashes are those of the tokeniser's words in any script."""
 
-from __future__ import annotations
-
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from focused.text.tokens import tokenize
-from focused.text.word_hashes import (
-    LazyHashedTexts,
-    hash_texts,
-    hash_texts_once,
-    hash_word,
-)
+from focused.text.word_hashes import LazyHashedTexts, hash_texts, hash_texts_once, hash_word
 
 odd_texts = (
     st.text()

@@ -1,7 +1,5 @@
 """The JSON Schema accepts what the reader accepts, and refuses what editors should mark."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,6 @@ from focused.topic.topic_keys import TOPIC_KEYS, topic_schema
 from tests.support.crawling import ROOT
 
 TOPICS = sorted((ROOT / "topics").glob("*.toml"))
-EXAMPLE = ROOT / "focused" / "cli" / "data" / "topic.toml"
 
 
 @pytest.fixture(scope="module")
@@ -28,11 +25,11 @@ def read(path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", TOPICS, ids=lambda path: path.stem)
-def test_shipped_topic_files_follow_it(validator: Draft7Validator, path: Path) -> None:
+def test_shipped_topic_files_follow_it(validator, path):
     assert not list(validator.iter_errors(read(path)))
 
 
-def test_it_has_every_key_with_its_meaning() -> None:
+def test_it_has_every_key_with_its_meaning():
     properties = topic_schema()["properties"]
     for section, keys in TOPIC_KEYS.items():
         found = properties[section] if section else {"properties": properties}
@@ -54,9 +51,7 @@ def test_it_has_every_key_with_its_meaning() -> None:
         ("politeness", "delays", {"example.org": "1"}),
     ],
 )
-def test_it_refuses_what_the_reader_refuses(
-    validator: Draft7Validator, section: str, key: str, value: object
-) -> None:
+def test_it_refuses_what_the_reader_refuses(validator, section, key, value):
     topic = read(TOPICS[0])
     topic.setdefault(section, {})[key] = value
     (error,) = validator.iter_errors(topic)
@@ -64,11 +59,11 @@ def test_it_refuses_what_the_reader_refuses(
 
 
 @pytest.mark.parametrize("login", [{"hosts": ["a.test"]}, [{"hosts": ["a.test"]}] * 2])
-def test_one_login_or_several_are_accepted(validator: Draft7Validator, login: object) -> None:
+def test_one_login_or_several_are_accepted(validator, login):
     assert not list(validator.iter_errors({**read(TOPICS[0]), "login": login}))
 
 
-def test_defaults_are_values() -> None:
+def test_defaults_are_values():
     scope = topic_schema()["properties"]["scope"]["properties"]
     assert scope["max_links_per_page"]["default"] == 5_000
     assert "default" not in scope["max_depth"]

@@ -1,7 +1,5 @@
 """The line of a key, for messages."""
 
-from __future__ import annotations
-
 import pytest
 
 from focused.topic.topic_file import line_of
@@ -38,9 +36,9 @@ hosts = ["b.example"]
         ("login[2].url", 13),
     ],
 )
-def test_a_key_is_found_or_else_its_section(key: str, line: int) -> None:
+def test_a_key_is_found_or_else_its_section(key, line):
     assert line_of(TEXT, key) == line
 
 
-def test_a_key_of_a_section_that_is_not_there_is_nowhere() -> None:
+def test_a_key_of_a_section_that_is_not_there_is_nowhere():
     assert line_of(TEXT, "budget.pages") is None

@@ -1,7 +1,5 @@
 """The topic file and its errors."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys
@@ -73,9 +71,7 @@ def complaint(folder: Path, text: str) -> str:
     return only
 
 
-def test_labels_stand_beside_the_model_by_default(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_labels_stand_beside_the_model_by_default(folder, monkeypatch):
     monkeypatch.chdir(folder)
     write(folder, SMALLEST)
     topic = load_topic(Path("mine.toml"))
@@ -85,7 +81,7 @@ def test_labels_stand_beside_the_model_by_default(
     )
 
 
-def test_the_smallest_topic_file_leaves_all_else_to_defaults(folder: Path) -> None:
+def test_the_smallest_topic_file_leaves_all_else_to_defaults(folder):
     topic = load_topic(write(folder, SMALLEST))
     assert topic.name == "databases"
     assert topic.seeds.urls == ("https://docs.python.org/3/",)
@@ -96,23 +92,21 @@ def test_the_smallest_topic_file_leaves_all_else_to_defaults(folder: Path) -> No
     assert (topic.output.warc, topic.output.parquet) == ("full", True)
 
 
-def test_paths_are_relative_to_the_topic_file(folder: Path) -> None:
+def test_paths_are_relative_to_the_topic_file(folder):
     topic = load_topic(write(folder, SMALLEST))
     assert topic.training.directory == (folder / "samples.tsv",)
     assert topic.training.model == folder / "databases.joblib"
     assert topic.training.labels == folder / "databases.labels.jsonl"
 
 
-def test_a_topic_without_a_folder_is_crawled_into_one_beside_where_the_command_runs(
-    folder: Path,
-) -> None:
+def test_a_topic_without_a_folder_is_crawled_into_one_beside_where_the_command_runs(folder):
     topic = load_topic(write(folder, SMALLEST))
     assert topic.output.folder == Path("crawls/databases")
     assert topic.crawl_folder("focused") == Path("crawls/databases")
     assert topic.crawl_folder("bfs") == Path("crawls/databases-bfs")
 
 
-def test_a_path_upwards_is_written_the_short_way(folder: Path) -> None:
+def test_a_path_upwards_is_written_the_short_way(folder):
     topic = load_topic(write(folder, SMALLEST + '[output]\nfolder = "../harvest"\n'))
     assert topic.output.folder == folder.parent / "harvest"
 
@@ -126,12 +120,12 @@ storage = "s3://me:secret@db.example/crawls"
 )
 
 
-def test_the_processes_of_a_crawl_have_a_storage_and_a_unit(folder: Path) -> None:
+def test_the_processes_of_a_crawl_have_a_storage_and_a_unit(folder):
     cluster = load_topic(write(folder, CLUSTER)).cluster
     assert cluster == Cluster("s3://me:secret@db.example/crawls", "domain")
 
 
-def test_a_topic_as_json_has_no_password_of_its_cluster(folder: Path) -> None:
+def test_a_topic_as_json_has_no_password_of_its_cluster(folder):
     assert "secret" not in str(topic_to_json(load_topic(write(folder, CLUSTER))))
 
 
@@ -144,13 +138,13 @@ password = "env:PAPERS"
 """
 
 
-def test_a_login_has_its_hosts_and_where_its_secrets_are(folder: Path) -> None:
+def test_a_login_has_its_hosts_and_where_its_secrets_are(folder):
     (login,) = load_topic(write(folder, SMALLEST + LOGIN)).login
     assert login.hosts == ("papers.example", "id.papers.example:8443")
     assert (login.method, login.username, login.password) == ("form", "me", "env:PAPERS")
 
 
-def test_there_may_be_several_logins(folder: Path) -> None:
+def test_there_may_be_several_logins(folder):
     text = """
 [[login]]
 hosts = ["a.example"]
@@ -166,7 +160,7 @@ cookies = "samples.tsv"
     assert found[1].cookies == folder / "samples.tsv"
 
 
-def test_the_documented_defaults_of_a_login_are_its_fields() -> None:
+def test_the_documented_defaults_of_a_login_are_its_fields():
     default = Login(("a.example",))
     for key in TOPIC_KEYS["login"][1:]:
         value = tomllib.loads(f"value = {key.default}")["value"] if key.default else None
@@ -191,27 +185,25 @@ def test_the_documented_defaults_of_a_login_are_its_fields() -> None:
         ('hosts = ["papers.example", "ID.papers.example:8443"]', "", "login.hosts: required"),
     ],
 )
-def test_a_wrong_login_is_an_error_that_shows_no_secret(
-    folder: Path, old: str, new: str, message: str
-) -> None:
+def test_a_wrong_login_is_an_error_that_shows_no_secret(folder, old, new, message):
     text = SMALLEST + LOGIN.replace(old, new, 1)
     with pytest.raises(ConfigurationError, match=message) as raised:
         load_topic(write(folder, text))
     assert "hunter2" not in str(raised.value)
 
 
-def test_a_topic_as_json_names_only_hosts_and_method_of_a_login(folder: Path) -> None:
+def test_a_topic_as_json_names_only_hosts_and_method_of_a_login(folder):
     described = topic_to_json(load_topic(write(folder, SMALLEST + LOGIN)))
     hosts = ["papers.example", "id.papers.example:8443"]
     assert described["login"] == [{"hosts": hosts, "method": "form"}]
 
 
-def test_an_absolute_path_stays_as_it_is(folder: Path) -> None:
+def test_an_absolute_path_stays_as_it_is(folder):
     text = SMALLEST.replace("samples.tsv", str(folder / "samples.tsv"))
     assert load_topic(write(folder, text)).training.directory == (folder / "samples.tsv",)
 
 
-def test_every_key_of_every_section_arrives(folder: Path) -> None:
+def test_every_key_of_every_section_arrives(folder):
     text = SMALLEST.replace(
         POLITENESS,
         """
@@ -291,13 +283,13 @@ def test_every_key_of_every_section_arrives(folder: Path) -> None:
     assert (topic.output.warc, topic.output.parquet) == ("off", False)
 
 
-def test_sitemaps_of_robots_txt_are_seeds_when_the_topic_says_so(folder: Path) -> None:
+def test_sitemaps_of_robots_txt_are_seeds_when_the_topic_says_so(folder):
     assert not load_topic(write(folder, SMALLEST)).seeds.robots_sitemaps
     text = SMALLEST.replace("[seeds]", "[seeds]\nrobots_sitemaps = true")
     assert load_topic(write(folder, text)).seeds.robots_sitemaps
 
 
-def test_inline_seeds_and_a_seed_file_are_joined_without_repetition(folder: Path) -> None:
+def test_inline_seeds_and_a_seed_file_are_joined_without_repetition(folder):
     (folder / "seeds.txt").write_text(
         "# the start\nhttps://docs.python.org/3/\n\n"
         "http://b.example/#part  # a fragment is no comment\n"
@@ -307,41 +299,41 @@ def test_inline_seeds_and_a_seed_file_are_joined_without_repetition(folder: Path
     assert topic.seeds.urls == ("https://docs.python.org/3/", "http://b.example/#part")
 
 
-def test_a_byte_order_mark_is_no_error(folder: Path) -> None:
+def test_a_byte_order_mark_is_no_error(folder):
     path = folder / "mine.toml"
     path.write_bytes(b"\xef\xbb\xbf" + SMALLEST.encode())
     assert load_topic(path).name == "databases"
 
 
-def test_a_missing_topic_file_is_named(tmp_path: Path) -> None:
+def test_a_missing_topic_file_is_named(tmp_path):
     with pytest.raises(ConfigurationError, match=r"none\.toml: there is no such topic file"):
         load_topic(tmp_path / "none.toml")
 
 
-def test_a_folder_is_no_topic_file(tmp_path: Path) -> None:
+def test_a_folder_is_no_topic_file(tmp_path):
     with pytest.raises(ConfigurationError, match="cannot be read: Is a directory"):
         load_topic(tmp_path)
 
 
-def test_a_file_in_another_encoding_is_refused(tmp_path: Path) -> None:
+def test_a_file_in_another_encoding_is_refused(tmp_path):
     path = tmp_path / "latin.toml"
     path.write_bytes('name = "bücher"'.encode("latin-1"))
     with pytest.raises(ConfigurationError, match="is not UTF-8 text"):
         load_topic(path)
 
 
-def test_toml_that_is_nested_too_deeply_is_refused(folder: Path) -> None:
+def test_toml_that_is_nested_too_deeply_is_refused(folder):
     message = complaint(folder, HEAD + f"deep = {'[' * 100_000}\n")
     assert message.startswith("is not valid TOML:")
 
 
 @pytest.mark.parametrize("digits", [400, 5_000])
-def test_an_integer_of_too_many_digits_is_refused(folder: Path, digits: int) -> None:
+def test_an_integer_of_too_many_digits_is_refused(folder, digits):
     message = complaint(folder, SMALLEST + f"delay_s = 1{'0' * digits}\n")
     assert "must be a number" in message or "is not valid TOML: Exceeds the limit" in message
 
 
-def test_broken_toml_is_named_with_its_line(folder: Path) -> None:
+def test_broken_toml_is_named_with_its_line(folder):
     message = complaint(folder, HEAD + "[seeds\n")
     assert message.startswith("is not valid TOML:")
     assert "line 2" in message
@@ -361,13 +353,11 @@ def test_broken_toml_is_named_with_its_line(folder: Path) -> None:
     ],
     ids=["a key", "a key of search forms", "a section", "another section", "above all sections"],
 )
-def test_an_unknown_key_is_met_with_the_right_one(
-    folder: Path, addition: str, message: str
-) -> None:
+def test_an_unknown_key_is_met_with_the_right_one(folder, addition, message):
     assert complaint(folder, SMALLEST + addition + "\n") == message
 
 
-def test_all_errors_are_reported_at_once(folder: Path) -> None:
+def test_all_errors_are_reported_at_once(folder):
     messages = complaints(folder, "[budget]\npages = 0\n")
     keys = [line.split(":")[0] for line in messages]
     assert keys == [
@@ -400,10 +390,7 @@ def test_all_errors_are_reported_at_once(folder: Path) -> None:
             '[scope]\nlanguages = ["english"]',
             'scope.languages: "english" must be an ISO 639-1 code like en',
         ),
-        (
-            '[scope]\ncontent_types = ["html"]',
-            'scope.content_types: "html" must be like text/html',
-        ),
+        ('[scope]\ncontent_types = ["html"]', 'scope.content_types: "html" must be like text/html'),
         (
             '[scope]\ndocuments = ["doc"]',
             'scope.documents: there is no format "doc"; known are pdf, docx, odt, pptx, epub, '
@@ -428,10 +415,7 @@ def test_all_errors_are_reported_at_once(folder: Path) -> None:
             '[cluster]\nstorage = "/mnt/crawls"',
             'cluster.storage: is no URL; for example storage = "file:///mnt/crawls"',
         ),
-        (
-            '[cluster]\nunit = "page"',
-            'cluster.unit: "page" is unknown; there are domain, host',
-        ),
+        ('[cluster]\nunit = "page"', 'cluster.unit: "page" is unknown; there are domain, host'),
         (
             '[deep_web]\nhosts = ["https://db.example/"]',
             'deep_web.hosts: "https://db.example/" is not a host name; write "db.example", '
@@ -450,10 +434,7 @@ def test_all_errors_are_reported_at_once(folder: Path) -> None:
         ),
         ('delays = { "a.test" = -1 }', "politeness.delays.a.test: must be 0 or more, not -1"),
         ('delays = { "a.test" = "1" }', 'politeness.delays.a.test: must be a number, not "1"'),
-        (
-            'delays = { "a.test" = 1, "A.test" = 2 }',
-            'politeness.delays: "A.test" occurs twice',
-        ),
+        ('delays = { "a.test" = 1, "A.test" = 2 }', 'politeness.delays: "A.test" occurs twice'),
         (
             'delays = { "http://a.test/" = 1 }',
             'politeness.delays: "http://a.test/" is not a host name; write "a.test", without '
@@ -461,7 +442,7 @@ def test_all_errors_are_reported_at_once(folder: Path) -> None:
         ),
     ],
 )
-def test_a_wrong_value_is_reported_with_its_key(folder: Path, addition: str, message: str) -> None:
+def test_a_wrong_value_is_reported_with_its_key(folder, addition, message):
     message = message.replace("{folder}", str(folder))
     assert complaint(folder, SMALLEST + addition + "\n") == message
 
@@ -476,7 +457,7 @@ def test_a_wrong_value_is_reported_with_its_key(folder: Path, addition: str, mes
         ("mailto:me@a.example", "is a mailto: address; only http and https can be fetched"),
     ],
 )
-def test_an_unusable_seed_is_reported_with_the_reason(folder: Path, seed: str, why: str) -> None:
+def test_an_unusable_seed_is_reported_with_the_reason(folder, seed, why):
     message = complaint(folder, SMALLEST.replace("https://docs.python.org/3/", seed))
     assert message == f'seeds.urls: "{seed}" {why}'
 
@@ -493,7 +474,7 @@ def test_an_unusable_seed_is_reported_with_the_reason(folder: Path, seed: str, w
     ],
     ids=["an unusable seed", "no URL", "no file"],
 )
-def test_a_wrong_file_of_seeds_is_reported(folder: Path, seeds: str | None, message: str) -> None:
+def test_a_wrong_file_of_seeds_is_reported(folder, seeds, message):
     if seeds is not None:
         (folder / "seeds.txt").write_text(seeds)
     found = complaint(folder, SMALLEST.replace(SEEDS, '[seeds]\nfile = "seeds.txt"\n'))
@@ -524,13 +505,13 @@ def test_a_wrong_file_of_seeds_is_reported(folder: Path, seeds: str | None, mess
     ],
     ids=["no name", "a name of no file", "no seeds", "no directory", "no topic", "all topics"],
 )
-def test_what_a_topic_lacks_is_reported(folder: Path, old: str, new: str, message: str) -> None:
+def test_what_a_topic_lacks_is_reported(folder, old, new, message):
     message = message.replace("{folder}", str(folder))
     assert complaint(folder, SMALLEST.replace(old, new)) == message
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_the_estimator_can_be_chosen(folder: Path, name: str) -> None:
+def test_the_estimator_can_be_chosen(folder, name):
     chosen = SMALLEST.replace(TRAINING, f'{TRAINING}estimator = "{name}"\n')
     assert load_topic(write(folder, chosen)).training.estimator == name
 
@@ -544,9 +525,7 @@ def test_the_estimator_can_be_chosen(folder: Path, name: str) -> None:
         ('link_prior = "/elsewhere/own.json"\n', "/elsewhere/own.json"),
     ],
 )
-def test_a_prior_is_named_or_a_file_found_from_the_topic_file(
-    folder: Path, written: str, meant: str
-) -> None:
+def test_a_prior_is_named_or_a_file_found_from_the_topic_file(folder, written, meant):
     chosen = SMALLEST.replace(TRAINING, TRAINING + written)
     found = load_topic(write(folder, chosen)).training.link_prior
     assert found == meant.format(folder=folder)
@@ -559,26 +538,24 @@ def test_a_prior_is_named_or_a_file_found_from_the_topic_file(
         ("oracle", "there are naive-bayes, logistic-regression, linear-svm"),
     ],
 )
-def test_an_unknown_estimator_is_met_with_those_there_are(
-    folder: Path, name: str, hint: str
-) -> None:
+def test_an_unknown_estimator_is_met_with_those_there_are(folder, name, hint):
     text = SMALLEST.replace(TRAINING, f'{TRAINING}estimator = "{name}"\n')
     assert complaint(folder, text) == f'training.estimator: "{name}" is unknown; {hint}'
 
 
-def test_a_category_may_end_in_a_slash(folder: Path) -> None:
+def test_a_category_may_end_in_a_slash(folder):
     path = write(folder, SMALLEST.replace("Top/Databases", "Top/Databases/"))
     assert load_topic(path).training.good == ("Top/Databases",)
 
 
 @pytest.mark.parametrize("agent", ["Bot/1", "Bot/1 (+http://)", "Bot/1 (me@home)", ""])
-def test_a_user_agent_without_contact_is_refused_with_an_example(folder: Path, agent: str) -> None:
+def test_a_user_agent_without_contact_is_refused_with_an_example(folder, agent):
     message = complaint(folder, SMALLEST.replace("Bot/1 (+https://bot.example/about)", agent))
     assert message.startswith("politeness.user_agent: holds no contact")
     assert 'user_agent = "' in message
 
 
-def test_a_user_agent_cannot_smuggle_a_header(folder: Path) -> None:
+def test_a_user_agent_cannot_smuggle_a_header(folder):
     text = SMALLEST.replace("(+https", "\\r\\nCookie: a=b (+https")
     assert complaint(folder, text).startswith("politeness.user_agent: must be printable ASCII")
 
@@ -596,21 +573,19 @@ def test_a_user_agent_cannot_smuggle_a_header(folder: Path) -> None:
         ("two words", "example.org"),
     ],
 )
-def test_more_than_a_host_name_is_met_with_the_host_name(
-    folder: Path, pattern: str, instead: str
-) -> None:
+def test_more_than_a_host_name_is_met_with_the_host_name(folder, pattern, instead):
     message = complaint(folder, SMALLEST + f'[scope]\ndeny_hosts = ["{pattern}"]\n')
     assert message.startswith(
         f'scope.deny_hosts: "{pattern}" is not a host name; write "{instead}"'
     )
 
 
-def test_a_bad_regular_expression_is_shown_with_its_fault(folder: Path) -> None:
+def test_a_bad_regular_expression_is_shown_with_its_fault(folder):
     message = complaint(folder, SMALLEST + '[scope]\nallow_paths = ["/(a"]\n')
     assert message.startswith("scope.allow_paths: '/(a' is not a regular expression: missing )")
 
 
-def test_a_parameter_is_dropped_or_kept_and_not_both(folder: Path) -> None:
+def test_a_parameter_is_dropped_or_kept_and_not_both(folder):
     both = '[scope]\ndrop_parameters = ["sort", "view_*"]\nkeep_parameters = ["sort", "view_id"]\n'
     message = complaint(folder, SMALLEST + both)
     assert message == 'scope.keep_parameters: "sort" is in drop_parameters, too'
@@ -620,12 +595,12 @@ def test_a_parameter_is_dropped_or_kept_and_not_both(folder: Path) -> None:
     assert (scope.drop_parameters, scope.keep_parameters) == (("view_*",), ("view_id",))
 
 
-def test_a_section_that_is_no_section_is_an_error(folder: Path) -> None:
+def test_a_section_that_is_no_section_is_an_error(folder):
     message = complaint(folder, "scope = 3\n" + SMALLEST)
     assert message == "scope: must be a section: a line [scope] with its keys below"
 
 
-def test_pages_per_address_needs_per_address(folder: Path) -> None:
+def test_pages_per_address_needs_per_address(folder):
     scope = "[scope]\nmax_pages_per_address = 8\n"
     assert load_topic(write(folder, SMALLEST + scope)).scope.max_pages_per_address == 8
     message = complaint(folder, SMALLEST + "per_address = false\n" + scope)
@@ -644,9 +619,7 @@ toml_values = st.recursive(
     key=st.sampled_from(sorted({key for keys in SECTIONS.values() for key in keys})),
     value=toml_values,
 )
-def test_no_value_of_any_key_breaks_the_reader(
-    tmp_path_factory: pytest.TempPathFactory, section: str, key: str, value: object
-) -> None:
+def test_no_value_of_any_key_breaks_the_reader(tmp_path_factory, section, key, value):
     folder = tmp_path_factory.getbasetemp()
     (folder / "samples.tsv").write_text("Top/Databases\thttp://a.example/\tA\tB\n")
     whole = tomllib.loads(SMALLEST)
@@ -681,7 +654,7 @@ def as_toml(tables: dict[str, object]) -> str:
     return "\n".join(head) + "\n"
 
 
-def test_a_description_of_a_topic_holds_every_section_as_json(folder: Path) -> None:
+def test_a_description_of_a_topic_holds_every_section_as_json(folder):
     topic = load_topic(write(folder, SMALLEST))
     topic = replace(topic, budget=Budget(pages=5))
     loaded = json.loads(json.dumps(topic_to_json(topic)))
@@ -690,9 +663,7 @@ def test_a_description_of_a_topic_holds_every_section_as_json(folder: Path) -> N
     assert loaded["training"]["directory"] == [str(folder / "samples.tsv")]
 
 
-def test_a_description_names_paths_that_are_right_from_any_directory(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_description_names_paths_that_are_right_from_any_directory(folder, monkeypatch):
     written = write(folder, SMALLEST)
     monkeypatch.chdir(folder)
     loaded = json.loads(json.dumps(topic_to_json(load_topic(Path(written.name)))))
@@ -702,7 +673,7 @@ def test_a_description_names_paths_that_are_right_from_any_directory(
 
 
 @pytest.mark.parametrize("section", sorted(SECTIONS))
-def test_the_example_shows_every_key_in_its_section(section: str) -> None:
+def test_the_example_shows_every_key_in_its_section(section):
     shown: dict[str, set[str]] = {"": set()}
     current = ""
     for line in EXAMPLE.read_text().splitlines():
@@ -714,7 +685,7 @@ def test_the_example_shows_every_key_in_its_section(section: str) -> None:
     assert shown[section] == set(SECTIONS[section])
 
 
-def test_the_example_loads_with_its_commented_keys_switched_on(tmp_path: Path) -> None:
+def test_the_example_loads_with_its_commented_keys_switched_on(tmp_path):
     text = re.sub(r"^# (\w+ = )", r"\1", EXAMPLE.read_text(), flags=re.MULTILINE)
     text = re.sub(r"^recall = .*\n", "", text, flags=re.MULTILINE)  # or else precision
     text = re.sub(r"^(token|cookies) = .*\n", "", text, flags=re.MULTILINE)  # of other methods
@@ -737,9 +708,7 @@ def test_the_example_loads_with_its_commented_keys_switched_on(tmp_path: Path) -
         ('recall = "high"', "training.recall"),
     ],
 )
-def test_an_impossible_threshold_target_is_an_error(
-    tmp_path: Path, lines: str, message: str
-) -> None:
+def test_an_impossible_threshold_target_is_an_error(tmp_path, lines, message):
     text = EXAMPLE.read_text().replace('estimator = "naive-bayes"', f"{lines}\n#")
     directory = EXAMPLE.parent / "example-directory.tsv"
     (tmp_path / directory.name).write_text(directory.read_text())
@@ -749,7 +718,7 @@ def test_an_impossible_threshold_target_is_an_error(
 
 
 @pytest.mark.parametrize("section", sorted(SECTIONS))
-def test_the_reference_explains_every_key_in_its_section(section: str) -> None:
+def test_the_reference_explains_every_key_in_its_section(section):
     heading = f"## [{section}]" if section else "## Top level"
     page = with_generated(REFERENCE.read_text(encoding="utf-8"), REFERENCE)
     body = page.split(heading + "\n")[1].split("\n## ")[0]
@@ -760,13 +729,13 @@ def test_the_reference_explains_every_key_in_its_section(section: str) -> None:
 @pytest.mark.parametrize(
     "part", [Training, Scope, Politeness, Budget, Revisit, Output, Cluster, DeepWeb]
 )
-def test_the_keys_of_a_section_are_the_fields_that_it_fills(part: type) -> None:
+def test_the_keys_of_a_section_are_the_fields_that_it_fills(part):
     name = "deep_web" if part is DeepWeb else part.__name__.lower()
     assert SECTIONS[name] == tuple(field.name for field in fields(part))
 
 
 @pytest.mark.parametrize("section", sorted(set(SECTIONS) - {"", "login", "seeds"}))
-def test_the_documented_defaults_are_those_of_a_minimal_topic(folder: Path, section: str) -> None:
+def test_the_documented_defaults_are_those_of_a_minimal_topic(folder, section):
     part = getattr(load_topic(write(folder, SMALLEST)), section)
     for key in TOPIC_KEYS[section]:
         value = getattr(part, key.name)
@@ -790,17 +759,17 @@ def test_the_documented_defaults_are_those_of_a_minimal_topic(folder: Path, sect
         ("[::1]:80", 2.0),
     ],
 )
-def test_a_host_has_the_delay_of_the_nearest_name_that_covers_it(host: str, delay_s: float) -> None:
+def test_a_host_has_the_delay_of_the_nearest_name_that_covers_it(host, delay_s):
     delays = {"slow.example": 10.0, "mine.slow.example": 0.1}
     assert Politeness("Bot/1 me@bot.example", delay_s=2.0, delays=delays).delay_of(host) == delay_s
 
 
-def test_every_topic_file_that_ships_loads() -> None:
+def test_every_topic_file_that_ships_loads():
     topics = [load_topic(path) for path in sorted(EXAMPLE.parent.glob("*.toml"))]
     assert len({topic.name for topic in topics}) == len(topics)
 
 
-def test_over_a_recorded_web_no_server_is_spared_and_no_host_waited_for(folder: Path) -> None:
+def test_over_a_recorded_web_no_server_is_spared_and_no_host_waited_for(folder):
     topic = load_topic(write(folder, SMALLEST))
     ran = adapt_to_recorded_web(topic)
     spared = (ran.politeness.fetch_time_factor, ran.politeness.suspend_s)
@@ -810,15 +779,13 @@ def test_over_a_recorded_web_no_server_is_spared_and_no_host_waited_for(folder: 
     assert replace(ran, politeness=replace(ran.politeness, **kept)) == topic
 
 
-def test_a_recorded_web_is_on_this_machine_whatever_its_hosts_are_called(folder: Path) -> None:
+def test_a_recorded_web_is_on_this_machine_whatever_its_hosts_are_called(folder):
     topic = load_topic(write(folder, SMALLEST))
     assert not topic.scope.private_addresses
     assert adapt_to_recorded_web(topic).scope.private_addresses
 
 
-def test_a_format_of_documents_without_its_library_is_an_error(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_format_of_documents_without_its_library_is_an_error(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "pypdfium2", None)
     assert complaint(folder, SMALLEST + '[scope]\ndocuments = ["pdf", "docx"]\n') == (
         'scope.documents: "pdf" needs pypdfium2, which is not installed: '
@@ -826,8 +793,6 @@ def test_a_format_of_documents_without_its_library_is_an_error(
     )
 
 
-def test_a_topic_that_names_no_formats_needs_no_library(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_topic_that_names_no_formats_needs_no_library(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "pypdfium2", None)
     assert load_topic(write(folder, SMALLEST)).scope.documents[0] == "pdf"

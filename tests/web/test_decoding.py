@@ -1,7 +1,5 @@
 """The encoding of a page: declared by header or markup, or detected from its bytes."""
 
-from __future__ import annotations
-
 import endec
 import pytest
 from hypothesis import given
@@ -53,7 +51,7 @@ def declared(html: str | bytes, *, is_html: bool = True) -> str | None:
         ("\N{KELVIN SIGN}OI8-R", None),
     ],
 )
-def test_labels_are_those_of_the_encoding_standard(label: str, encoding: str | None) -> None:
+def test_labels_are_those_of_the_encoding_standard(label, encoding):
     assert encoding_of_label(label) == encoding
 
 
@@ -72,7 +70,7 @@ def test_labels_are_those_of_the_encoding_standard(label: str, encoding: str | N
         ("text/html", None),
     ],
 )
-def test_a_header_names_an_encoding(value: str, encoding: str | None) -> None:
+def test_a_header_names_an_encoding(value, encoding):
     assert encoding_in_content_type(value) == encoding
 
 
@@ -115,7 +113,7 @@ def test_a_header_names_an_encoding(value: str, encoding: str | None) -> None:
         "<meta charset=koi8-r><?xml encoding='utf-8'?>",
     ],
 )
-def test_the_first_usable_meta_element_of_the_markup_declares_the_encoding(html: str) -> None:
+def test_the_first_usable_meta_element_of_the_markup_declares_the_encoding(html):
     assert declared(html) == "koi8-r"
 
 
@@ -137,7 +135,7 @@ def test_the_first_usable_meta_element_of_the_markup_declares_the_encoding(html:
         f"<!--{'x' * 20_000}--><meta charset=koi8-r>",
     ],
 )
-def test_what_is_not_a_meta_element_declares_nothing(html: str) -> None:
+def test_what_is_not_a_meta_element_declares_nothing(html):
     assert declared(html) is None
 
 
@@ -150,7 +148,7 @@ def test_what_is_not_a_meta_element_declares_nothing(html: str) -> None:
         ("x-mac-cyrillic", "x-mac-cyrillic"),
     ],
 )
-def test_a_meta_element_cannot_be_in_an_encoding_that_hides_it(label: str, encoding: str) -> None:
+def test_a_meta_element_cannot_be_in_an_encoding_that_hides_it(label, encoding):
     assert declared(f"<meta charset={label}>") == encoding
 
 
@@ -172,20 +170,18 @@ def test_a_meta_element_cannot_be_in_an_encoding_that_hides_it(label: str, encod
     ],
 )
 @pytest.mark.parametrize("is_html", [True, False])
-def test_an_xml_declaration_names_an_encoding(
-    xml: str, encoding: str | None, is_html: bool
-) -> None:
+def test_an_xml_declaration_names_an_encoding(xml, encoding, is_html):
     assert declared(xml, is_html=is_html) == encoding
 
 
-def test_in_html_the_meta_element_goes_first_and_in_xml_the_declaration() -> None:
+def test_in_html_the_meta_element_goes_first_and_in_xml_the_declaration():
     both = "<?xml version='1.0' encoding='koi8-r'?><html><meta charset=windows-1251>"
     assert declared(both) == "windows-1251"
     assert declared(both, is_html=False) == "koi8-r"
 
 
 @pytest.mark.parametrize("codec", ["utf-16le", "utf-16be"])
-def test_an_xml_declaration_in_utf_16_needs_no_byte_order_mark(codec: str) -> None:
+def test_an_xml_declaration_in_utf_16_needs_no_byte_order_mark(codec):
     body = "<?xml version='1.0'?><p>Привет</p>".encode(codec)
     text, encoding = decode(body, {})
     assert (text[-10:], encoding) == ("Привет</p>", codec)
@@ -206,9 +202,7 @@ def test_an_xml_declaration_in_utf_16_needs_no_byte_order_mark(codec: str) -> No
         (b"no-thing", "text/html", "utf-8"),
     ],
 )
-def test_mark_then_header_then_markup_tell_the_encoding(
-    body: bytes, content_type: str, encoding: str
-) -> None:
+def test_mark_then_header_then_markup_tell_the_encoding(body, content_type, encoding):
     assert decode(body, {"content-type": content_type})[1] == encoding
 
 
@@ -237,7 +231,7 @@ def test_mark_then_header_then_markup_tell_the_encoding(
         ("utf-8", b"a\xe2\x82b", "a\N{REPLACEMENT CHARACTER}b"),
     ],
 )
-def test_bytes_are_read_as_the_encoding_standard_has_it(label: str, body: bytes, text: str) -> None:
+def test_bytes_are_read_as_the_encoding_standard_has_it(label, body, text):
     assert decode(body, {"content-type": f"text/html; charset={label}"})[0] == text
 
 
@@ -288,7 +282,7 @@ FRENCH = "Tous les êtres humains naissent libres et égaux en dignité et en dr
     ],
 )
 @pytest.mark.parametrize("before", ["", "<script>" + "a = 1; " * 4_000 + "</script>"])
-def test_an_encoding_that_nobody_declares_is_found(encoding: str, text: str, before: str) -> None:
+def test_an_encoding_that_nobody_declares_is_found(encoding, text, before):
     html = f"<html><title>{text[:30]}</title>{before}<h1>{text[:40]}</h1><p class=x>{text}</p>"
     assert decode(endec.encode(html, encoding), {})[0] == html
 
@@ -296,19 +290,19 @@ def test_an_encoding_that_nobody_declares_is_found(encoding: str, text: str, bef
 @pytest.mark.parametrize(
     "text", ["It’s a test", "© 2020 Example", "price: £20 or €30", "20 °C ± 5 µm", "naïve", "½ cup"]
 )
-def test_a_few_letters_beyond_ascii_are_windows_1252(text: str) -> None:
+def test_a_few_letters_beyond_ascii_are_windows_1252(text):
     html = f"<p>Words that are plain English, among them {text}, and then some more words.</p>"
     assert decode(html.encode("cp1252"), {})[0] == html
 
 
-def test_utf_8_that_was_cut_or_has_a_stray_byte_is_still_utf_8() -> None:
+def test_utf_8_that_was_cut_or_has_a_stray_byte_is_still_utf_8():
     body = CYRILLIC.encode()
     assert decode(body + b"\xd0", {}) == (CYRILLIC + "\N{REPLACEMENT CHARACTER}", "utf-8")
     assert decode(b"\xe9 " + body, {}) == ("\N{REPLACEMENT CHARACTER} " + CYRILLIC, "utf-8")
 
 
 @given(st.binary(max_size=300), st.text(max_size=40), st.sampled_from(["<meta ", "<?xml ", ""]))
-def test_any_bytes_are_text_in_a_known_encoding(body: bytes, label: str, start: str) -> None:
+def test_any_bytes_are_text_in_a_known_encoding(body, label, start):
     headers = {"content-type": f"text/html; charset={label}"}
     encoding = decode(start.encode() + b"charset=" + body, headers)[1]
     assert encoding_of_label(encoding) == encoding

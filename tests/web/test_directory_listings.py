@@ -1,7 +1,5 @@
 """Times of files in the directory listings of web servers."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest
@@ -45,7 +43,7 @@ def files(html: str) -> dict[str, float | None]:
 
 
 @pytest.mark.parametrize("html", [APACHE, NGINX, LIGHTTPD])
-def test_files_have_the_time_of_their_last_modification(html: str) -> None:
+def test_files_have_the_time_of_their_last_modification(html):
     assert files(html) == {
         f"{URL}report.pdf": datetime(2023, 11, 14, 22, 13, tzinfo=UTC).timestamp(),
         f"{URL}a%20b.txt": datetime(2001, 1, 31, 0, 5, tzinfo=UTC).timestamp(),
@@ -60,22 +58,22 @@ def test_files_have_the_time_of_their_last_modification(html: str) -> None:
         (f"<p>{'text ' * 999}</p>{NGINX}", URL),
     ],
 )
-def test_other_pages_are_no_listings(html: str, url: str) -> None:
+def test_other_pages_are_no_listings(html, url):
     assert not is_directory_listing(page(html, url))
     assert read_directory_listing(page(html, url)) == []
 
 
 @pytest.mark.parametrize("time", ["2023-13-01 00:00", "31-Feb-2023 00:00", "14-Abc-2023 22:13"])
-def test_a_time_that_does_not_exist_is_left_out(time: str) -> None:
+def test_a_time_that_does_not_exist_is_left_out(time):
     assert files(NGINX.replace("14-Nov-2023 22:13", time)).keys() == {f"{URL}a%20b.txt"}
 
 
-def test_a_link_elsewhere_is_left_out() -> None:
+def test_a_link_elsewhere_is_left_out():
     html = NGINX.replace('"report.pdf"', '"http://other.example/report.pdf"')
     assert files(html).keys() == {f"{URL}a%20b.txt"}
 
 
-def test_the_number_of_entries_is_limited() -> None:
+def test_the_number_of_entries_is_limited():
     assert len(read_directory_listing(page(NGINX), max_entries=1)) == 1
 
 
@@ -83,6 +81,6 @@ PIECES = [*NGINX.split(" "), 'href="', "14-Nov-2023 22:13", "2023-11-14 22:13", 
 
 
 @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=9), max_size=60).map(" ".join))
-def test_any_listing_is_read(body: str) -> None:
+def test_any_listing_is_read(body):
     found = read_directory_listing(page(f"<title>Index of /</title>{body}"))
     assert all(each.target.startswith(URL) and each.changed_at is not None for each in found)

@@ -66,17 +66,17 @@ def urls(page: Page) -> list[str]:
     return [link.url for link in page.links]
 
 
-def test_a_sitemap_is_a_page_of_links_each_once_without_text() -> None:
+def test_a_sitemap_is_a_page_of_links_each_once_without_text():
     page = feed(URLSET)
     assert urls(page) == ["https://example.org/a?x=1&y=2", "https://example.org/b"]
     assert page.text == ""
 
 
-def test_a_sitemap_index_leads_to_sitemaps() -> None:
+def test_a_sitemap_index_leads_to_sitemaps():
     assert urls(feed(INDEX)) == ["https://example.org/one.xml.gz", "https://example.org/two.xml"]
 
 
-def test_an_rss_feed_has_titles_as_anchors_and_summaries_as_context() -> None:
+def test_an_rss_feed_has_titles_as_anchors_and_summaries_as_context():
     page = feed(RSS, "application/rss+xml")
     assert [(link.url, link.anchor, link.context) for link in page.links] == [
         ("https://example.org/1", "First", "What happened first"),
@@ -86,7 +86,7 @@ def test_an_rss_feed_has_titles_as_anchors_and_summaries_as_context() -> None:
     assert page.text == "News & views All of it First What happened first Second"
 
 
-def test_an_atom_feed_leads_to_its_entries_alternates() -> None:
+def test_an_atom_feed_leads_to_its_entries_alternates():
     page = feed(ATOM)
     assert [(link.url, link.anchor, link.context) for link in page.links] == [
         ("https://example.org/entries/1", "One & only", "A summary"),
@@ -95,56 +95,56 @@ def test_an_atom_feed_leads_to_its_entries_alternates() -> None:
     assert page.title == "Atoms"
 
 
-def test_rss_1_is_read_too() -> None:
+def test_rss_1_is_read_too():
     assert urls(feed(RDF)) == ["https://example.org/1"]
 
 
-def test_a_sitemap_can_be_plain_text() -> None:
+def test_a_sitemap_can_be_plain_text():
     page = feed("https://example.org/a\r\n\r\nhttps://example.org/b\n", "text/plain")
     assert urls(page) == ["https://example.org/a", "https://example.org/b"]
 
 
 @pytest.mark.parametrize("content_type", ["application/gzip", "application/xml", ""])
-def test_a_gzipped_sitemap_is_unpacked(content_type: str) -> None:
+def test_a_gzipped_sitemap_is_unpacked(content_type):
     assert len(feed(gzip.compress(URLSET.encode()), content_type).links) == 2
 
 
-def test_gzip_that_breaks_off_gives_what_came() -> None:
+def test_gzip_that_breaks_off_gives_what_came():
     many = "".join(f"<url><loc>https://example.org/{i}</loc></url>" for i in range(5_000))
     packed = gzip.compress(f"<urlset>{many}</urlset>".encode())
     page = feed(packed[: len(packed) // 2])
     assert 0 < len(page.links) < 5_000
 
 
-def test_xml_that_breaks_off_gives_the_entries_before() -> None:
+def test_xml_that_breaks_off_gives_the_entries_before():
     assert "https://example.org/1" in urls(feed(RSS[: RSS.index("<item><title>Second") + 10]))
 
 
 @pytest.mark.parametrize("rest", ["<las", "<lastmod>2", "", "</sitemap"])
-def test_an_entry_that_breaks_off_after_its_url_counts(rest: str) -> None:
+def test_an_entry_that_breaks_off_after_its_url_counts(rest):
     start = "<sitemapindex><sitemap><loc>https://example.org/{}</loc>"
     assert urls(feed(start.format("a") + rest)) == ["https://example.org/a"]
 
 
-def test_an_entry_that_breaks_off_within_its_url_does_not_count() -> None:
+def test_an_entry_that_breaks_off_within_its_url_does_not_count():
     assert urls(feed("<urlset><url><loc>https://example.org/half")) == []
 
 
 @pytest.mark.parametrize(
     "content_type", ["application/octet-stream", "application/x-gzip", "text/csv", "binary/octet"]
 )
-def test_a_list_of_urls_is_a_sitemap_unless_it_is_said_to_be_a_page(content_type: str) -> None:
+def test_a_list_of_urls_is_a_sitemap_unless_it_is_said_to_be_a_page(content_type):
     listed = "https://example.org/a\nhttps://example.org/b"
     assert urls(feed(listed, content_type)) == listed.split("\n")
 
 
-def test_a_feed_in_another_charset_is_read() -> None:
+def test_a_feed_in_another_charset_is_read():
     xml = RSS.replace("First", "Première")
     body = ('<?xml version="1.0" encoding="iso-8859-1"?>' + xml).encode("latin-1")
     assert feed(body).links[0].anchor == "Première"
 
 
-def test_entities_of_its_own_and_files_are_not_read() -> None:
+def test_entities_of_its_own_and_files_are_not_read():
     xml = (
         '<!DOCTYPE rss [<!ENTITY a "aaaaaaaaaa"><!ENTITY b SYSTEM "file:///etc/hostname">]>'
         "<rss><channel><item><title>x&a;&b;y</title><link>https://example.org/1</link></item>"
@@ -153,13 +153,13 @@ def test_entities_of_its_own_and_files_are_not_read() -> None:
     assert feed(xml).links[0].anchor == "xy"
 
 
-def test_entities_that_grow_are_not_expanded() -> None:
+def test_entities_that_grow_are_not_expanded():
     grow = "".join(f'<!ENTITY e{i + 1} "{f"&e{i};" * 10}">' for i in range(12))
     xml = f'<!DOCTYPE rss [<!ENTITY e0 "aaaaaaaaaa">{grow}]><rss><title>&e12;</title></rss>'
     assert len(feed(xml).text) < 100
 
 
-def test_links_are_bounded_and_the_rest_is_counted() -> None:
+def test_links_are_bounded_and_the_rest_is_counted():
     many = "".join(f"<url><loc>https://example.org/{i}</loc></url>" for i in range(100))
     page = parse_feed(response(f"<urlset>{many}</urlset>"), max_links=10)
     assert page is not None
@@ -178,21 +178,21 @@ def test_links_are_bounded_and_the_rest_is_counted() -> None:
         (b"\x1f\x8bnot gzip", "application/gzip"),
     ],
 )
-def test_what_is_not_a_feed_is_none(body: str | bytes, content_type: str) -> None:
+def test_what_is_not_a_feed_is_none(body, content_type):
     assert parse_feed(response(body, content_type)) is None
     assert not is_feed(response(body, content_type))
 
 
 @pytest.mark.parametrize("body", [URLSET, INDEX, RSS, ATOM, RDF])
 @pytest.mark.parametrize("content_type", ["text/html", "application/xml", ""])
-def test_a_feed_is_recognised_whatever_its_type(body: str, content_type: str) -> None:
+def test_a_feed_is_recognised_whatever_its_type(body, content_type):
     assert is_feed(response(body, content_type))
     page = parse_page(response(body, content_type))
     assert isinstance(page, Page)
     assert page.links == feed(body, content_type).links
 
 
-def test_a_gzip_file_that_is_not_a_sitemap_is_of_the_wrong_type() -> None:
+def test_a_gzip_file_that_is_not_a_sitemap_is_of_the_wrong_type():
     failure = parse_page(response(gzip.compress(b"anything"), "application/gzip"))
     assert isinstance(failure, Failed)
     assert failure.kind is FailureKind.WRONG_TYPE
@@ -207,7 +207,7 @@ pieces = st.lists(
 
 
 @given(st.one_of(st.binary(max_size=200), pieces.map(str.encode)))
-def test_no_feed_makes_the_parser_raise(body: bytes) -> None:
+def test_no_feed_makes_the_parser_raise(body):
     page = parse_feed(response(body))
     assert page is None or page.url == URL
     assert parse_feed(response(gzip.compress(body), "")) is None or is_feed(response(body, ""))
@@ -227,7 +227,7 @@ def test_no_feed_makes_the_parser_raise(body: bytes) -> None:
     ],
     ids=["elements", "elements of an entry", "titles", "one text", "depth"],
 )
-def test_a_bomb_of_a_feed_is_read_in_little_memory(xml: str) -> None:
+def test_a_bomb_of_a_feed_is_read_in_little_memory(xml):
     packed = gzip.compress(xml.encode(), 1)
     length = len(xml)
     del xml
@@ -238,24 +238,24 @@ def test_a_bomb_of_a_feed_is_read_in_little_memory(xml: str) -> None:
     assert most_bytes < 6 * length + 10_000_000
 
 
-def test_elements_beyond_a_million_are_not_read() -> None:
+def test_elements_beyond_a_million_are_not_read():
     late = "<url><loc>http://a.com/late</loc></url>"
     early = "<url><loc>http://a.com/early</loc></url>"
     assert urls(feed(f"<urlset>{early}{'<a/>' * 1_100_000}{late}")) == ["http://a.com/early"]
 
 
 @pytest.mark.parametrize("reference", ["&#xD800;", "&#xdfff;", "&#55296;", "&#x000D801;"])
-def test_references_to_surrogates_are_replacement_characters(reference: str) -> None:
+def test_references_to_surrogates_are_replacement_characters(reference):
     page = feed(f"<rss><item><title>a{reference}b</title><link>/x</link></item></rss>")
     assert page.links[0].anchor == "a\N{REPLACEMENT CHARACTER}b"
 
 
-def test_entities_are_not_declared_in_any_charset() -> None:
+def test_entities_are_not_declared_in_any_charset():
     xml = '<!DOCTYPE rss [<!ENTITY a "aaaa">]><rss><item><title>x&a;y</title><link>/1</link></item>'
     assert feed(xml.encode("utf-16")).links[0].anchor == "xy"
 
 
-def test_the_elements_of_a_summary_are_parted_and_are_no_links() -> None:
+def test_the_elements_of_a_summary_are_parted_and_are_no_links():
     page = feed(
         "<feed xmlns='http://www.w3.org/2005/Atom'><entry><link href='/1'/><content type='xhtml'>"
         "<div><p>one</p><p>two</p><link href='/2'/></div></content></entry></feed>"
@@ -317,7 +317,7 @@ MODULES = (
         f"<channel>{OTHER}</channel><image>{OTHER}</image><item>{OWN}</item></rdf:RDF>",
     ],
 )
-def test_an_rss_item_is_what_its_own_elements_say(xml: str) -> None:
+def test_an_rss_item_is_what_its_own_elements_say(xml):
     assert [(link.url, link.anchor) for link in feed(xml).links] == [("http://a.com/own", "Own")]
 
 
@@ -333,7 +333,7 @@ def test_an_rss_item_is_what_its_own_elements_say(xml: str) -> None:
         "<x:title xmlns:x='http://a.com/x'>Other</x:title>{}",
     ],
 )
-def test_an_atom_entry_is_what_its_own_elements_say(entry: str) -> None:
+def test_an_atom_entry_is_what_its_own_elements_say(entry):
     own = "<title>Own</title><link rel='alternate' type='text/html' href='http://a.com/own'/>"
     (link,) = feed(atom(f"<entry>{entry.format(own)}</entry>")).links
     assert (link.url, link.anchor) == ("http://a.com/own", "Own")
@@ -348,11 +348,11 @@ def test_an_atom_entry_is_what_its_own_elements_say(entry: str) -> None:
         "<link rel='http://www.iana.org/assignments/relation/alternate' href='http://a.com/own'/>",
     ],
 )
-def test_an_atom_entry_without_a_plain_link_leads_where_its_content_is(entry: str) -> None:
+def test_an_atom_entry_without_a_plain_link_leads_where_its_content_is(entry):
     assert urls(feed(atom(f"<entry>{entry}</entry>"))) == ["http://a.com/own"]
 
 
-def test_atom_0_3_is_read() -> None:
+def test_atom_0_3_is_read():
     page = feed(
         "<feed version='0.3' xmlns='http://purl.org/atom/ns#'>"
         "<title>T</title><tagline>Of it</tagline>"
@@ -374,25 +374,25 @@ def test_atom_0_3_is_read() -> None:
         "<lastmod>2024-01-01</lastmod>",
     ],
 )
-def test_what_extends_a_sitemap_is_not_its_url(before: str) -> None:
+def test_what_extends_a_sitemap_is_not_its_url(before):
     page = feed(sitemap(f"<url>{before}<loc>http://a.com/own</loc></url>"))
     assert urls(page) == ["http://a.com/own"]
 
 
-def test_an_item_that_is_not_closed_ends_where_the_next_begins() -> None:
+def test_an_item_that_is_not_closed_ends_where_the_next_begins():
     page = feed(rss("<item><link>http://a.com/1</link><item><link>http://a.com/2</link></item>"))
     assert urls(page) == ["http://a.com/1", "http://a.com/2"]
 
 
 @pytest.mark.parametrize("guid", ["42", "tag:a.com:42", "a.com/42"])
-def test_a_guid_that_is_not_an_url_is_not_a_link(guid: str) -> None:
+def test_a_guid_that_is_not_an_url_is_not_a_link(guid):
     assert urls(feed(rss(f"<item><title>x</title><guid>{guid}</guid></item>"))) == []
 
 
 # Relative URLs
 
 
-def test_links_are_relative_to_the_nearest_xml_base() -> None:
+def test_links_are_relative_to_the_nearest_xml_base():
     page = feed(
         atom(
             "<entry><link href='1'/></entry>"
@@ -410,7 +410,7 @@ def test_links_are_relative_to_the_nearest_xml_base() -> None:
     ]
 
 
-def test_an_xml_base_of_rss_and_of_sitemaps_counts_too() -> None:
+def test_an_xml_base_of_rss_and_of_sitemaps_counts_too():
     page = feed(rss("<item xml:base='y/'><link>z</link></item>", "xml:base='http://b.com/x/'"))
     assert urls(page) == ["http://b.com/x/y/z"]
     assert urls(feed(rss("<item><link>z</link></item>"))) == ["https://example.org/z"]
@@ -438,7 +438,7 @@ def test_an_xml_base_of_rss_and_of_sitemaps_counts_too() -> None:
         ("<p>One</p><script>bad()</script><style>p{}</style><p>t<b>w</b>o</p>", "One two"),
     ],
 )
-def test_an_rss_text_is_what_a_reader_of_its_html_sees(escaped: str, text: str) -> None:
+def test_an_rss_text_is_what_a_reader_of_its_html_sees(escaped, text):
     (link,) = feed(
         rss(
             f"<item><link>/1</link><title>{escaped}</title><description>{escaped}</description></item>"
@@ -447,7 +447,7 @@ def test_an_rss_text_is_what_a_reader_of_its_html_sees(escaped: str, text: str) 
     assert (link.anchor, link.context) == (text, text)
 
 
-def test_encoded_content_is_a_summary_by_its_namespace() -> None:
+def test_encoded_content_is_a_summary_by_its_namespace():
     item = "<item><link>/1</link>{}<content:encoded>&lt;p&gt;All of it</content:encoded></item>"
     assert feed(rss(item.format(""), MODULES)).links[0].context == "All of it"
     described = item.format("<description>Short</description>")
@@ -475,7 +475,7 @@ def test_encoded_content_is_a_summary_by_its_namespace() -> None:
         ("<title type='TEXT/HTML; charset=utf-8'>&lt;b&gt;bold</title>", "bold"),
     ],
 )
-def test_an_atom_title_is_text_html_or_xhtml_as_it_says(element: str, text: str) -> None:
+def test_an_atom_title_is_text_html_or_xhtml_as_it_says(element, text):
     (link,) = feed(atom(f"<entry><link href='/1'/>{element}</entry>")).links
     assert link.anchor == text
 
@@ -491,12 +491,12 @@ def test_an_atom_title_is_text_html_or_xhtml_as_it_says(element: str, text: str)
         ("<summary>Short</summary><content>Long</content>", "Short"),
     ],
 )
-def test_an_atom_summary_is_read_by_its_type(content: str, text: str) -> None:
+def test_an_atom_summary_is_read_by_its_type(content, text):
     (link,) = feed(atom(f"<entry><link href='/1'/>{content}</entry>")).links
     assert link.context == text
 
 
-def test_the_subtitle_of_an_atom_feed_is_its_description() -> None:
+def test_the_subtitle_of_an_atom_feed_is_its_description():
     subtitle = "<subtitle type='html'>All &lt;i&gt;of&lt;/i&gt; it</subtitle>"
     page = feed(atom(f"{subtitle}<entry><link href='/1'/></entry>"))
     assert (page.title, page.description) == ("News", "All of it")
@@ -513,13 +513,13 @@ def test_the_subtitle_of_an_atom_feed_is_its_description() -> None:
         "<![CDATA[<]]>",
     ],
 )
-def test_markup_made_to_hurt_is_read_like_any_other(piece: str) -> None:
+def test_markup_made_to_hurt_is_read_like_any_other(piece):
     item = f"<item><link>/1</link><description>{piece * 500}</description></item>"
     page = parse_feed(response(rss(item * 20)))
     assert page is not None
 
 
-def test_what_a_feeds_header_asks_of_robots_is_heard() -> None:
+def test_what_a_feeds_header_asks_of_robots_is_heard():
     headers = {
         "content-type": "text/xml",
         "x-robots-tag": "otherbot: nofollow, focusedbot: noindex",
@@ -547,16 +547,16 @@ def test_what_a_feeds_header_asks_of_robots_is_heard() -> None:
         ("", None),
     ],
 )
-def test_a_date_of_a_feed_is_read_in_any_of_its_formats(text: str, seconds: float | None) -> None:
+def test_a_date_of_a_feed_is_read_in_any_of_its_formats(text, seconds):
     assert parse_feed_date(text) == seconds
 
 
 @given(st.text())
-def test_no_date_makes_the_parser_raise(text: str) -> None:
+def test_no_date_makes_the_parser_raise(text):
     parse_feed_date(text)
 
 
-def test_the_entries_of_a_feed_are_those_with_a_url() -> None:
+def test_the_entries_of_a_feed_are_those_with_a_url():
     parsed = parse_feed_entries(response(URLSET))
     assert parsed is not None
     kind, entries = parsed
@@ -570,7 +570,7 @@ def test_the_entries_of_a_feed_are_those_with_a_url() -> None:
     assert parse_feed_entries(response("<html></html>")) is None
 
 
-def test_the_number_of_entries_is_limited() -> None:
+def test_the_number_of_entries_is_limited():
     parsed = parse_feed_entries(response(URLSET), max_entries=1)
     assert parsed is not None
     assert len(parsed[1]) == 1
@@ -583,7 +583,7 @@ def test_the_number_of_entries_is_limited() -> None:
         '<url><loc xmlns="">https://example.org/a</loc></url>',
     ],
 )
-def test_elements_of_a_sitemap_without_namespace_are_read(entry: str) -> None:
+def test_elements_of_a_sitemap_without_namespace_are_read(entry):
     sitemap = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entry}</urlset>'
     assert [link.url for link in feed(sitemap).links] == ["https://example.org/a"]
 
@@ -595,20 +595,20 @@ def test_elements_of_a_sitemap_without_namespace_are_read(entry: str) -> None:
         ('<content type="image/png">QSA8IGI=</content>', ""),
     ],
 )
-def test_the_type_and_mode_of_an_atom_content_are_read_as_written(content: str, text: str) -> None:
+def test_the_type_and_mode_of_an_atom_content_are_read_as_written(content, text):
     entry = f'<entry><link href="/1"/>{content}</entry>'
     (link,) = feed(f'<feed xmlns="http://www.w3.org/2005/Atom">{entry}</feed>').links
     assert link.context == text
 
 
-def test_the_xhtml_body_of_an_rss_item_is_a_summary() -> None:
+def test_the_xhtml_body_of_an_rss_item_is_a_summary():
     body = '<x:body xmlns:x="http://www.w3.org/1999/xhtml"><x:p>One</x:p><x:p>two</x:p></x:body>'
     item = f"<item><link>https://example.org/1</link>{body}</item>"
     (link,) = feed(f"<rss><channel>{item}</channel></rss>").links
     assert link.context == "One two"
 
 
-def test_a_few_tags_without_an_end_cost_no_other_entry() -> None:
+def test_a_few_tags_without_an_end_cost_no_other_entry():
     bad = "<item><title>a <b<c d</title><link>/bad</link></item>"
     good = "<item><title>good</title><link>https://a.test/good</link></item>"
     xml = f"<rss><channel>{good}{bad}{good.replace('good', 'last')}</channel></rss>"
@@ -616,7 +616,7 @@ def test_a_few_tags_without_an_end_cost_no_other_entry() -> None:
     assert "https://a.test/good" in urls
 
 
-def test_entries_before_thousands_of_tags_without_an_end_are_read() -> None:
+def test_entries_before_thousands_of_tags_without_an_end_are_read():
     good = "<item><title>good</title><link>https://a.test/good</link></item>"
     xml = f"<rss><channel>{good}<item><title>{'<a' * 2_000}></title></item></channel></rss>"
     entries = list(read_entries(xml, FeedEntry(), "https://a.test/"))
@@ -643,9 +643,7 @@ def test_entries_before_thousands_of_tags_without_an_end_are_read() -> None:
     ),
     st.sampled_from(["utf-8", "utf-16", "utf-16-be", "latin-1"]),
 )
-def test_what_is_sent_as_html_is_a_feed_by_its_decoded_root(
-    pieces: list[str], charset: str
-) -> None:
+def test_what_is_sent_as_html_is_a_feed_by_its_decoded_root(pieces, charset):
     body = "".join(pieces).encode(charset)
     root = FEED_ROOT.match(decode(body, {})[0])
     fetched = Fetched("http://a.test/", 200, {"content-type": "text/html"}, body)

@@ -3,8 +3,6 @@
 ``python benchmarks/growth.py`` prints the measurements.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pkgutil
@@ -32,7 +30,7 @@ def harmful(found: Iterator[Growth]) -> list[str]:
 
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
-def test_repeated_pieces_take_linear_time(reader: Reader) -> None:
+def test_repeated_pieces_take_linear_time(reader):
     texts = list(texts_of(reader))
     first_frame = texts[: len(reader.pieces())]
     assert harmful(growths(reader, first_frame)) == []
@@ -40,7 +38,7 @@ def test_repeated_pieces_take_linear_time(reader: Reader) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
-def test_repeated_pairs_of_pieces_take_linear_time(reader: Reader) -> None:
+def test_repeated_pairs_of_pieces_take_linear_time(reader):
     texts = list(texts_of(reader, pairs=True))
     alone = len(reader.pieces()) * len(reader.frames)
     pairs = random.Random(1).sample(texts[alone:], min(SAMPLED_PAIRS, len(texts) - alone))
@@ -72,7 +70,7 @@ def name_of(function: Callable[..., object]) -> str:
     return f"{function.__module__}:{function.__qualname__}"
 
 
-def test_all_functions_that_take_foreign_text_are_measured() -> None:
+def test_all_functions_that_take_foreign_text_are_measured():
     measured = {name_of(function) for reader in READERS for function in reader.functions}
     needed = {name_of(each) for each in public_functions() if takes_foreign_text(each)}
     assert sorted(needed - measured - EXCEPTIONS.keys()) == []
@@ -87,9 +85,7 @@ def test_all_functions_that_take_foreign_text_are_measured() -> None:
         pytest.param(lambda chars: 1e-9 * chars * min(chars, 10_000), False, id="ends early"),
     ],
 )
-def test_quadratic_functions_are_told_from_linear_ones(
-    seconds: Callable[[int], float], is_harmful: bool
-) -> None:
+def test_quadratic_functions_are_told_from_linear_ones(seconds, is_harmful):
     reader = Reader("reader", str, (), chars=8_000, noise_s=0.0)
     found = measure(reader, Pumped("", "a", ""), cpu_s=lambda call, text: seconds(len(text)))
     assert found.is_harmful is is_harmful

@@ -1,7 +1,5 @@
 """Pages and files that once took quadratic or cubic time."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from collections.abc import Callable
@@ -80,16 +78,8 @@ CASES: dict[str, tuple[Callable[[Any], object], Callable[[int], Any], int]] = {
         lambda n: [TextBlock(PARAGRAPH, "a" + "\n\u00a0" * n + "b")],
         16_000,
     ),
-    "scripts without an end": (
-        script_redirect,
-        lambda n: b"location" + b"<script " * n,
-        32_000,
-    ),
-    "scripts within scripts": (
-        script_redirect,
-        lambda n: b"location" + b"<script>" * n,
-        32_000,
-    ),
+    "scripts without an end": (script_redirect, lambda n: b"location" + b"<script " * n, 32_000),
+    "scripts within scripts": (script_redirect, lambda n: b"location" + b"<script>" * n, 32_000),
     "tags without an end in a feed": (
         lambda xml: list(read_entries(xml, FeedEntry(), "https://a.test/")),
         lambda n: "<rss><channel><item><link>/a</link><title>" + "<a" * n + ">",
@@ -119,7 +109,7 @@ CASES: dict[str, tuple[Callable[[Any], object], Callable[[int], Any], int]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_time_is_linear(case: str) -> None:
+def test_time_is_linear(case):
     call, make, size = CASES[case]
     assert exponent_of(call, make, size)[0] < MOST_EXPONENT
 
@@ -127,15 +117,15 @@ def test_time_is_linear(case: str) -> None:
 @pytest.mark.parametrize(
     "anchor", [">>", " next page ", "[Next]", "\u2192", "\u203a", "more\u2026"]
 )
-def test_the_link_to_the_next_page_of_results_is_a_word_or_a_sign(anchor: str) -> None:
+def test_the_link_to_the_next_page_of_results_is_a_word_or_a_sign(anchor):
     assert SEARCH.next_page(RESULTS, results(anchor)) is not None
 
 
 @pytest.mark.parametrize("anchor", ["", "...", "the next whale", "a > b", ">" * 101])
-def test_other_links_are_not_the_next_page(anchor: str) -> None:
+def test_other_links_are_not_the_next_page(anchor):
     assert SEARCH.next_page(RESULTS, results(anchor)) is None
 
 
-def test_markup_at_the_start_of_each_line_is_escaped() -> None:
+def test_markup_at_the_start_of_each_line_is_escaped():
     text = render_markdown([TextBlock(PARAGRAPH, "a\n\n - b\n 1. c\n\u00a0# d")])
     assert re.findall(r"\\[-.#]", text) == ["\\-", "\\.", "\\#"]

@@ -1,7 +1,5 @@
 """Text that a page hides from its readers."""
 
-from __future__ import annotations
-
 import pytest
 
 from focused.web.html.parse import parse_page
@@ -18,12 +16,7 @@ def hides(body: str) -> bool:
 
 @pytest.mark.parametrize(
     "attributes",
-    [
-        "hidden",
-        'hidden=""',
-        "style=display:none",
-        'style="color: red; visibility: hidden"',
-    ],
+    ["hidden", 'hidden=""', "style=display:none", 'style="color: red; visibility: hidden"'],
 )
 def test_most_words_in_a_hidden_element_are_hidden_text(attributes):
     assert hides(f"<p>Buy now<div {attributes}><p>{WORDS}</div>")

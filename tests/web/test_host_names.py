@@ -1,7 +1,5 @@
 """Private addresses in every notation, and registered domains."""
 
-from __future__ import annotations
-
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 import ada_url
@@ -55,7 +53,7 @@ from focused.web.host_names import (
         "2002:a00:1::1",
     ],
 )
-def test_networks_that_are_nobodys_public_server_are_private(address: str) -> None:
+def test_networks_that_are_nobodys_public_server_are_private(address):
     assert not is_public_address(ip_address(address))
 
 
@@ -77,7 +75,7 @@ def test_networks_that_are_nobodys_public_server_are_private(address: str) -> No
         "2002:808:808::1",
     ],
 )
-def test_what_lies_beside_them_is_public(address: str) -> None:
+def test_what_lies_beside_them_is_public(address):
     assert is_public_address(ip_address(address))
 
 
@@ -85,26 +83,26 @@ def test_what_lies_beside_them_is_public(address: str) -> None:
     "spelling",
     ["127.1", "0x7f.1", "0x7f000001", "2130706433", "017700000001", "0177.0.0.1", "127.0.0.1."],
 )
-def test_all_spellings_of_an_address_are_that_address(spelling: str) -> None:
+def test_all_spellings_of_an_address_are_that_address(spelling):
     assert parse_ip_address(spelling) == IPv4Address("127.0.0.1")
     assert is_private_host(spelling)
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "localhost.", "a.b.localhost"])
-def test_localhost_is_this_machine_by_any_name_service(host: str) -> None:
+def test_localhost_is_this_machine_by_any_name_service(host):
     assert is_private_host(host)
 
 
 @pytest.mark.parametrize(
     "host", ["a.test", "notlocalhost", "localhost.test", "10.test", "a.0x7f", "1.2.3.4.5", ""]
 )
-def test_a_name_tells_nothing_by_itself(host: str) -> None:
+def test_a_name_tells_nothing_by_itself(host):
     assert parse_ip_address(host) is None
     assert not is_private_host(host)
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_an_address_reads_alike_in_decimal_hexadecimal_and_octal(number: int) -> None:
+def test_an_address_reads_alike_in_decimal_hexadecimal_and_octal(number):
     spellings = [str(number), hex(number), f"0{number:o}", f"[::ffff:{IPv4Address(number)}]"]
     assert {
         is_public_address(address) for each in spellings if (address := parse_ip_address(each))
@@ -112,14 +110,14 @@ def test_an_address_reads_alike_in_decimal_hexadecimal_and_octal(number: int) ->
 
 
 @given(st.integers(0, 2**128 - 1))
-def test_an_address_of_a_url_is_private_by_its_host_when_it_is_by_its_value(number: int) -> None:
+def test_an_address_of_a_url_is_private_by_its_host_when_it_is_by_its_value(number):
     address = IPv6Address(number)
     host = ada_url.URL(f"http://[{address}]/").hostname
     assert is_private_host(host) == (not is_public_address(address))
 
 
 @given(st.text(max_size=30))
-def test_no_text_raises(host: str) -> None:
+def test_no_text_raises(host):
     assert is_private_host(host) in (True, False)
 
 
@@ -140,5 +138,5 @@ def test_no_text_raises(host: str) -> None:
         ("[2606:2800:220::1]", False),
     ],
 )
-def test_names_that_only_local_networks_know_are_local(host: str, is_local: bool) -> None:
+def test_names_that_only_local_networks_know_are_local(host, is_local):
     assert is_local_name(host) is is_local

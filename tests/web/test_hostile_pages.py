@@ -1,7 +1,5 @@
 """Hostile pages are parsed in time and memory linear in their size."""
 
-from __future__ import annotations
-
 import gzip
 import time
 
@@ -85,13 +83,13 @@ def _is_linear(small: bytes, large: bytes, content_type: str) -> bool:
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("content_type", ["text/html", "application/xhtml+xml"])
-def test_time_grows_with_bytes(shape: str, content_type: str) -> None:
+def test_time_grows_with_bytes(shape, content_type):
     piece, before, after = SHAPES[shape]
     small, large = (filled(piece, size, before, after) for size in (100_000, 800_000))
     assert _is_linear(small, large, content_type)
 
 
-def test_formatting_left_open_is_not_repeated_in_each_block_of_a_small_page() -> None:
+def test_formatting_left_open_is_not_repeated_in_each_block_of_a_small_page():
     body = "".join(f"<font a{n}>" for n in range(700)) + "<p>whale" * 700
     open_formatting = min(_timed(body) for _ in range(3))
     closed = min(_timed(body.replace("<font", "</font")) for _ in range(3))
@@ -102,13 +100,13 @@ def _timed(body: str) -> float:
     return _cpu_s(body.encode(), "text/html")
 
 
-def test_what_is_dropped_of_many_options_is_not_a_text() -> None:
+def test_what_is_dropped_of_many_options_is_not_a_text():
     page = read(b"<select>" + b"<option>whale</option>" * 12_000 + b"</select><p>after")
     assert isinstance(page, Page)
     assert page.text.split() == ["whale"] * 12_000 + ["after"]
 
 
-def test_ruby_annotations_of_a_long_page_are_read() -> None:
+def test_ruby_annotations_of_a_long_page_are_read():
     page = read("<ruby>鯨<rp>(</rp><rt>くじら</rt><rp>)</rp></ruby> ".encode() * 2_000)
     assert isinstance(page, Page)
     assert page.text.split() == ["鯨(くじら)"] * 2_000
@@ -123,25 +121,23 @@ def test_ruby_annotations_of_a_long_page_are_read() -> None:
         (gzip.compress(b"<urlset></urlset>", mtime=0), True),
     ],
 )
-def test_pages_of_many_bytes_or_tags_and_gzipped_ones_may_take_long(
-    body: bytes, expected: bool
-) -> None:
+def test_pages_of_many_bytes_or_tags_and_gzipped_ones_may_take_long(body, expected):
     assert needs_parser_process(Fetched(URL, 200, {}, body)) is expected
 
 
-def test_an_attribute_of_ten_megabytes_is_not_a_link() -> None:
+def test_an_attribute_of_ten_megabytes_is_not_a_link():
     page = read(b"<p>text<a href='" + b"x" * 10_000_000 + b"'>y</a>")
     assert isinstance(page, Page)
     assert page.links == ()
 
 
-def test_a_url_of_a_hundred_kilobytes_is_not_a_link_and_its_neighbours_are() -> None:
+def test_a_url_of_a_hundred_kilobytes_is_not_a_link_and_its_neighbours_are():
     page = read(b"<a href='/" + b"a" * 40_000 + b"'>y</a>" * 3 + b"<a href=b>z</a>")
     assert isinstance(page, Page)
     assert [link.anchor for link in page.links] == ["z"]
 
 
-def test_nul_bytes_are_not_in_what_is_read() -> None:
+def test_nul_bytes_are_not_in_what_is_read():
     page = read(
         b"<p>so\x00me te\x00xt</p><a href='a\x00b' title='x\x00'>y\x00</a>" + b"word " * 200
     )

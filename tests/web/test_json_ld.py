@@ -1,9 +1,6 @@
 """JSON-LD and microdata: title, links, authors, dates, licences of a page."""
 
-from __future__ import annotations
-
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -69,38 +66,36 @@ def links(data: object, html: str = "<p>text") -> list[tuple[str, str]]:
         ({"author": {"url": "https://a.test/me"}}, []),
     ],
 )
-def test_pages_that_lists_parts_and_citations_name_are_links(
-    data: object, expected: list[tuple[str, str]]
-) -> None:
+def test_pages_that_lists_parts_and_citations_name_are_links(data, expected):
     assert links(data) == expected
 
 
-def test_a_link_of_the_text_and_of_the_description_is_one() -> None:
+def test_a_link_of_the_text_and_of_the_description_is_one():
     data = {"hasPart": [{"url": "/2", "name": "Two"}]}
     assert links(data, "<a href=/2>The second part</a>") == [
         ("https://a.test/2", "The second part")
     ]
 
 
-def test_a_page_without_title_has_the_headline() -> None:
+def test_a_page_without_title_has_the_headline():
     data = {"@type": "Article", "headline": " On  whales "}
     assert parsed(script(data) + "<p>text").title == "On whales"
     assert parsed("<title>Own</title>" + script(data) + "<p>text").title == "Own"
 
 
-def test_a_broken_script_harms_no_other() -> None:
+def test_a_broken_script_harms_no_other():
     html = '<script type="application/ld+json">{"a": </script>' + script({"headline": "Whales"})
     assert parsed(html + "<p>text").title == "Whales"
 
 
-def test_deep_json_is_left_out() -> None:
+def test_deep_json_is_left_out():
     deep = '{"citation":' + "[" * 100_000 + "]" * 100_000 + "}"
     html = f'<script type="application/ld+json">{deep}</script><p>text'
     assert parsed(html).links == ()
 
 
 @given(JSON)
-def test_nothing_makes_the_reader_fail(data: Any) -> None:
+def test_nothing_makes_the_reader_fail(data):
     nodes = list(json_ld_nodes([json.dumps(data)]))
     assert all(isinstance(each.url, str) for each in named_urls(nodes))
     assert isinstance(headline(nodes), str)
@@ -124,9 +119,7 @@ def metadata(html: str) -> DeclaredMetadata:
         ("<meta name=author content=Eve><p itemprop=author>Ada</p>", ("Eve",)),
     ],
 )
-def test_microdata_names_authors_where_no_meta_element_does(
-    html: str, authors: tuple[str, ...]
-) -> None:
+def test_microdata_names_authors_where_no_meta_element_does(html, authors):
     assert metadata(html).authors == authors
 
 
@@ -139,7 +132,7 @@ def test_microdata_names_authors_where_no_meta_element_does(
         "<article itemscope><div><b itemprop=datepublished>2026-01-31</b></div></article>",
     ],
 )
-def test_microdata_names_the_day_in_attributes_or_text(html: str) -> None:
+def test_microdata_names_the_day_in_attributes_or_text(html):
     assert metadata(html).published == "2026-01-31"
 
 
@@ -152,7 +145,7 @@ def test_microdata_names_the_day_in_attributes_or_text(html: str) -> None:
         "<figure itemscope itemtype=https://schema.org/ImageObject>{}</figure>",
     ],
 )
-def test_microdata_of_comments_reviews_and_images_is_not_the_pages(html: str) -> None:
+def test_microdata_of_comments_reviews_and_images_is_not_the_pages(html):
     properties = (
         "<b itemprop=author>Bob</b><time itemprop=datePublished datetime=2026-01-31></time>"
         "<a itemprop=license href=/by>CC</a>"
@@ -162,7 +155,7 @@ def test_microdata_of_comments_reviews_and_images_is_not_the_pages(html: str) ->
     assert metadata(f"{page}<i itemprop=author>Ada</i></div>").authors == ("Ada",)
 
 
-def test_the_licence_of_a_figure_is_not_the_pages() -> None:
+def test_the_licence_of_a_figure_is_not_the_pages():
     link = "<a rel=license href=https://a.test/{}>licence</a>"
     html = f"<figure>{link.format('image')}</figure><p>{link.format('page')}</p>"
     assert metadata(html).licences == ("https://a.test/page",)
@@ -184,16 +177,16 @@ OTHERS = {
         [{"@type": "Product"}, {"@type": ["Review"], **OTHERS}],
     ],
 )
-def test_json_ld_of_reviews_comments_and_images_is_not_the_pages(data: object) -> None:
+def test_json_ld_of_reviews_comments_and_images_is_not_the_pages(data):
     assert metadata(script(data)) == DeclaredMetadata()
 
 
-def test_the_author_of_a_page_that_is_a_review_is_its_own() -> None:
+def test_the_author_of_a_page_that_is_a_review_is_its_own():
     data = [{"@type": "BreadcrumbList"}, {"@type": "Review", **OTHERS}]
     assert metadata(script(data)).authors == ("Bob",)
 
 
-def test_references_in_json_ld_are_resolved() -> None:
+def test_references_in_json_ld_are_resolved():
     article = {"@type": "Article", "author": [{"@id": "#ada"}], "license": {"@id": "/by"}}
     person = {"@type": "Person", "@id": "#ada", "name": "Ada"}
     found = metadata(script({"@graph": [article, person]}))
@@ -204,14 +197,14 @@ def test_references_in_json_ld_are_resolved() -> None:
     "media_type",
     ["application/ld+json; charset=utf-8", "APPLICATION/LD+JSON", " application/ld+json"],
 )
-def test_the_type_of_a_json_ld_script_may_have_parameters_and_capitals(media_type: str) -> None:
+def test_the_type_of_a_json_ld_script_may_have_parameters_and_capitals(media_type):
     data = json.dumps({"@type": "Article", "author": {"name": "Ada"}, "headline": "Whales"})
     html = f'<script type="{media_type}">{data}</script><p>text'
     assert metadata(html).authors == ("Ada",)
     assert parsed(html).title == "Whales"
 
 
-def test_microdata_names_dates_and_licences() -> None:
+def test_microdata_names_dates_and_licences():
     found = metadata(
         "<time itemprop=datePublished datetime=2026-01-31></time>"
         "<meta itemprop=dateModified content=2026-02-01>"

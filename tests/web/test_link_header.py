@@ -1,7 +1,5 @@
 """Link headers (RFC 6596, RFC 8288), Refresh headers and meta elements (HTML standard)."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,25 +27,25 @@ URL = "http://a.test/list?sort=up"
         ("", None),
     ],
 )
-def test_the_target_of_the_first_canonical_link_is_read(header: str, target: str | None) -> None:
+def test_the_target_of_the_first_canonical_link_is_read(header, target):
     assert parse_canonical(header) == target
 
 
 @given(st.lists(st.sampled_from(["<", ">", ";", ",", "rel=", '"', "\\", "canonical", " ", "a"])))
-def test_any_header_can_be_read(pieces: list[str]) -> None:
+def test_any_header_can_be_read(pieces):
     found = parse_canonical("".join(pieces))
     assert found is None or ("<" not in found and ">" not in found)
 
 
 @pytest.mark.parametrize("content_type", ["text/html", "text/plain"])
-def test_a_pages_header_tells_its_canonical_url(content_type: str) -> None:
+def test_a_pages_header_tells_its_canonical_url(content_type):
     headers = {"content-type": content_type, "link": "<../list#top>; rel=canonical"}
     page = parse_page(Fetched(URL, 200, headers, b"a whale of a text"))
     assert isinstance(page, Page)
     assert page.canonical == "http://a.test/list"
 
 
-def test_what_the_page_itself_says_goes_before_its_header() -> None:
+def test_what_the_page_itself_says_goes_before_its_header():
     body = b"<link rel=canonical href=/head>x"
     headers = {"content-type": "text/html", "link": "</header>; rel=canonical"}
     page = parse_page(Fetched(URL, 200, headers, body))
@@ -78,7 +76,7 @@ def test_what_the_page_itself_says_goes_before_its_header() -> None:
         ".; url=/new",
     ],
 )
-def test_a_refresh_names_its_target(value: str) -> None:
+def test_a_refresh_names_its_target(value):
     assert parse_refresh(value) == "/new"
 
 
@@ -98,12 +96,12 @@ def test_a_refresh_names_its_target(value: str) -> None:
         ("0; url=' /new '", " /new "),
     ],
 )
-def test_what_is_not_a_quote_and_no_url_sign_belongs_to_the_target(value: str, target: str) -> None:
+def test_what_is_not_a_quote_and_no_url_sign_belongs_to_the_target(value, target):
     assert parse_refresh(value) == target
 
 
 @pytest.mark.parametrize("value", ["5", "5;", "5 , ", "0; url=", "0;url=''"])
-def test_a_refresh_without_a_target_is_of_the_page_itself(value: str) -> None:
+def test_a_refresh_without_a_target_is_of_the_page_itself(value):
     assert parse_refresh(value) == ""
 
 
@@ -115,7 +113,7 @@ def test_a_refresh_without_a_target_is_of_the_page_itself(value: str) -> None:
         "\N{ARABIC-INDIC DIGIT ONE}; url=/new",
     ],
 )
-def test_a_refresh_without_a_time_has_no_effect(value: str) -> None:
+def test_a_refresh_without_a_time_has_no_effect(value):
     assert parse_refresh(value) is None
 
 
@@ -126,7 +124,7 @@ def refresh_of(html: str, header: str = "") -> str | None:
     return page.refresh
 
 
-def test_the_first_refresh_that_has_an_effect_counts_and_the_header_comes_first() -> None:
+def test_the_first_refresh_that_has_an_effect_counts_and_the_header_comes_first():
     metas = "".join(
         f'<meta http-equiv=refresh content="{value}">' for value in ("url=/no", "0; /it's", "0;/2")
     )

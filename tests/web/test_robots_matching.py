@@ -1,7 +1,5 @@
 """The robots.txt matcher agrees with a simple one, whatever the size of the file."""
 
-from __future__ import annotations
-
 import random
 import re
 import string
@@ -40,9 +38,7 @@ def joined(pieces: list[tuple[str, str]]) -> tuple[str, str]:
 
 paths = st.lists(octets, max_size=8).map(joined)
 rules = st.tuples(
-    st.booleans(),
-    st.lists(octets | stars, max_size=8).map(joined),
-    st.sampled_from(["", "$"]),
+    st.booleans(), st.lists(octets | stars, max_size=8).map(joined), st.sampled_from(["", "$"])
 )
 
 
@@ -60,9 +56,7 @@ def decides(compared: list[tuple[bool, str]], path: str) -> bool:
 
 @settings(max_examples=examples(800))
 @given(st.lists(rules, max_size=12), st.lists(paths, min_size=1, max_size=4))
-def test_a_group_decides_as_when_each_of_its_rules_is_tried(
-    group: list[tuple[bool, tuple[str, str], str]], asked: list[tuple[str, str]]
-) -> None:
+def test_a_group_decides_as_when_each_of_its_rules_is_tried(group, asked):
     compared = [(allow, rule + end) for allow, (rule, _), end in group]
     matcher = PathMatcher.of(
         [PathRule.of(text + end, allow=allow) for allow, (_, text), end in group]
@@ -80,14 +74,12 @@ def test_a_group_decides_as_when_each_of_its_rules_is_tried(
 )
 @example([(False, "/a**b"), (True, "/a*b")], "/ab")
 @example([(False, "/"), (False, "/aa"), (True, "/*")], "/")
-def test_many_rules_of_few_letters_decide_as_when_each_is_tried(
-    group: list[tuple[bool, str]], path: str
-) -> None:
+def test_many_rules_of_few_letters_decide_as_when_each_is_tried(group, path):
     matcher = PathMatcher.of([PathRule.of(rule, allow=allow) for allow, rule in group])
     assert matcher.allow(path) is decides(group, path)
 
 
-def test_an_escaped_slash_of_a_rule_is_one_of_the_query() -> None:
+def test_an_escaped_slash_of_a_rule_is_one_of_the_query():
     assert not PathMatcher.of([PathRule.of("/*a%2Fb", allow=False)]).allow("/x?a/b")
 
 
@@ -108,9 +100,7 @@ def full_file(shape: str) -> list[str]:
 @pytest.mark.parametrize(
     "shape", ["/*??????", "/*?????$", "/*???*???", "/wiki/*?????", "/*aaaaaaaa?????aaaaaaaa"]
 )
-def test_of_a_file_full_of_stars_one_rule_in_a_hundred_is_tried_at_most(
-    shape: str,
-) -> None:
+def test_of_a_file_full_of_stars_one_rule_in_a_hundred_is_tried_at_most(shape):
     tried: list[PathRule] = []
 
     class CountedRule(PathRule, frozen=True, array_like=True):
@@ -128,5 +118,5 @@ def test_of_a_file_full_of_stars_one_rule_in_a_hundred_is_tried_at_most(
     assert len(tried) * 100 <= len(lines)
 
 
-def test_stars_in_a_row_are_one() -> None:
+def test_stars_in_a_row_are_one():
     assert len(PathRule.of("/a" + "*" * 100_000 + "b", allow=False).pieces) == 2

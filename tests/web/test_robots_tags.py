@@ -1,7 +1,5 @@
 """Robots directives of pages: X-Robots-Tag and meta elements."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest
@@ -39,7 +37,7 @@ JUNE_25 = datetime(2010, 6, 25, 15, tzinfo=UTC).timestamp()
         ("noindex\nnofollow", BOTH),
     ],
 )
-def test_directives_to_all_robots_are_heard(header: str, tags: RobotsDirectives) -> None:
+def test_directives_to_all_robots_are_heard(header, tags):
     assert parse_robots_directives(header, ()) == tags
     assert parse_robots_directives("", header.split("\n")) == tags
 
@@ -60,13 +58,11 @@ def test_directives_to_all_robots_are_heard(header: str, tags: RobotsDirectives)
         ("focused: noindex", NOTHING),
     ],
 )
-def test_a_name_before_directives_tells_whom_they_are_for(
-    header: str, tags: RobotsDirectives
-) -> None:
+def test_a_name_before_directives_tells_whom_they_are_for(header, tags):
     assert parse_robots_directives(header, (), "FocusedBot") == tags
 
 
-def test_what_is_said_to_all_and_to_us_adds_up() -> None:
+def test_what_is_said_to_all_and_to_us_adds_up():
     assert (
         parse_robots_directives("nofollow\nfocusedbot: index", ["noindex", "all"], "FocusedBot")
         == BOTH
@@ -85,7 +81,7 @@ def test_what_is_said_to_all_and_to_us_adds_up() -> None:
     ],
 )
 @pytest.mark.parametrize("form", ["{}", "{}, noarchive", "noarchive, {}"])
-def test_the_end_of_a_page_is_a_date_in_any_usual_form(date: str, form: str) -> None:
+def test_the_end_of_a_page_is_a_date_in_any_usual_form(date, form):
     value = form.format(f"unavailable_after: {date}")
     assert parse_robots_directives(value, ()).unavailable_after == JUNE_25
     assert parse_robots_directives("", [value]).unavailable_after == JUNE_25
@@ -96,14 +92,14 @@ def test_the_end_of_a_page_is_a_date_in_any_usual_form(date: str, form: str) -> 
     assert parse_robots_directives(f"otherbot: {value}", (), "FocusedBot").unavailable_after is None
 
 
-def test_the_earliest_end_counts_and_one_that_is_not_a_date_says_nothing() -> None:
+def test_the_earliest_end_counts_and_one_that_is_not_a_date_says_nothing():
     later = "unavailable_after: 25 Jun 2011 15:00:00 GMT"
     sooner = "unavailable_after: 25 Jun 2010 15:00:00 GMT"
     assert parse_robots_directives(f"{later}\n{sooner}", [later]).unavailable_after == JUNE_25
     assert parse_robots_directives("unavailable_after: soon, noindex", ()) == NOINDEX
 
 
-def test_a_page_is_excluded_from_its_end_on() -> None:
+def test_a_page_is_excluded_from_its_end_on():
     page = Page("http://a.test/", unavailable_after=JUNE_25)
     assert [page.is_noindex_at(JUNE_25 + s) for s in (-1, 0, 1)] == [False, True, True]
     assert Page("http://a.test/", noindex=True).is_noindex_at(0.0)
@@ -117,7 +113,7 @@ def parsed(html: str, robot: str = "FocusedBot", **headers: str) -> Page:
     return page
 
 
-def test_several_meta_elements_add_up() -> None:
+def test_several_meta_elements_add_up():
     page = parsed(
         "<meta name=robots content=noarchive><meta name=Robots content=noindex>"
         "<body><meta name=focusedbot content=nofollow><p>x"
@@ -125,18 +121,18 @@ def test_several_meta_elements_add_up() -> None:
     assert (page.noindex, page.nofollow) == (True, True)
 
 
-def test_a_meta_element_for_another_robot_is_ignored() -> None:
+def test_a_meta_element_for_another_robot_is_ignored():
     for robot, named in (("FocusedBot", "googlebot"), ("", "focusedbot")):
         page = parsed(f"<meta name={named} content=none><p>x", robot=robot)
         assert (page.noindex, page.nofollow) == (False, False)
 
 
-def test_a_plain_text_has_its_header_alone() -> None:
+def test_a_plain_text_has_its_header_alone():
     page = parsed("x", content_type="text/plain", x_robots_tag="focusedbot: none")
     assert (page.noindex, page.nofollow) == (True, True)
 
 
-def test_several_headers_are_kept_apart() -> None:
+def test_several_headers_are_kept_apart():
     headers = Headers({"X-Robots-Tag": ["googlebot: nofollow", "noindex"], "Vary": ["a", "b"]})
     response = Response("http://a.test/", headers=headers, body=b"<p>x")
     outcome = outcome_from_scrapy_response(Request("http://a.test/"), response, 0.0)
@@ -155,12 +151,12 @@ words = st.lists(
 
 
 @given(st.one_of(st.text(), words), st.one_of(st.text(), words), st.text(max_size=5))
-def test_nothing_that_a_page_says_raises(header: str, meta: str, robot: str) -> None:
+def test_nothing_that_a_page_says_raises(header, meta, robot):
     parse_robots_directives(header, [meta], robot)
 
 
 @pytest.mark.parametrize(
     "piece", [" ", "a", "a:", ",", "unavailable_after:", "unavailable_after:,"]
 )
-def test_long_headers_are_read_in_linear_time(piece: str) -> None:
+def test_long_headers_are_read_in_linear_time(piece):
     assert parse_robots_directives(f"noindex,{piece * 100_000}", ()).noindex

@@ -1,7 +1,5 @@
 """Scripts that lead the readers of a page to another page at once."""
 
-from __future__ import annotations
-
 import pytest
 
 from focused.web.html.script_redirects import MAX_SCRIPT_BYTES, script_redirect

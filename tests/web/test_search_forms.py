@@ -1,7 +1,5 @@
 """Which forms are search forms, and what they send."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,9 +28,7 @@ def forms(html: str, headers: str = "text/html") -> tuple[SearchForm, ...]:
             "<select name=n><option>10<option value=50 selected>fifty</select>"
             "<input type=checkbox name=exact><input type=radio name=by value=t checked></form>",
             SearchForm(
-                "https://a.test/find.php",
-                "search_term",
-                (("db", "all"), ("n", "50"), ("by", "t")),
+                "https://a.test/find.php", "search_term", (("db", "all"), ("n", "50"), ("by", "t"))
             ),
         ),
         (
@@ -56,7 +52,7 @@ def forms(html: str, headers: str = "text/html") -> tuple[SearchForm, ...]:
         ),
     ],
 )
-def test_a_search_form_sends_one_text_and_its_defaults(html: str, expected: SearchForm) -> None:
+def test_a_search_form_sends_one_text_and_its_defaults(html, expected):
     assert forms(html) == (expected,)
 
 
@@ -83,11 +79,11 @@ def test_a_search_form_sends_one_text_and_its_defaults(html: str, expected: Sear
         "<p>no form",
     ],
 )
-def test_other_forms_are_never_sent(html: str) -> None:
+def test_other_forms_are_never_sent(html):
     assert forms(html) == ()
 
 
-def test_the_likeliest_form_is_first() -> None:
+def test_the_likeliest_form_is_first():
     found = forms(
         "<form action=/a><input name=text></form>"
         "<form action=/b role=search><input type=search name=q></form>"
@@ -98,7 +94,7 @@ def test_the_likeliest_form_is_first() -> None:
 FORM = SearchForm("https://a.test/s", "q", (("lang", "en"),))
 
 
-def test_a_query_is_a_url_that_tells_the_query() -> None:
+def test_a_query_is_a_url_that_tells_the_query():
     url = FORM.url("naïve & whale")
     assert url == "https://a.test/s?lang=en&q=na%C3%AFve+%26+whale"
     assert FORM.query_of(url) == "naïve & whale"
@@ -106,7 +102,7 @@ def test_a_query_is_a_url_that_tells_the_query() -> None:
 
 
 @given(st.text(min_size=1, max_size=30))
-def test_any_query_comes_back_from_its_url(query: str) -> None:
+def test_any_query_comes_back_from_its_url(query):
     url = FORM.url(query)
     assert url is None or FORM.query_of(url) == query
 
@@ -121,7 +117,5 @@ def test_any_query_comes_back_from_its_url(query: str) -> None:
         ([Link("https://a.test/next", "Next")], None),
     ],
 )
-def test_the_next_page_of_results_has_the_same_query(
-    links: list[Link], expected: str | None
-) -> None:
+def test_the_next_page_of_results_has_the_same_query(links, expected):
     assert FORM.next_page("https://a.test/s?lang=en&q=w", tuple(links)) == expected

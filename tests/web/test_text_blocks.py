@@ -1,7 +1,5 @@
 """The text of a page's blocks without navigation and advertising."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +14,7 @@ def blocks(html: str, kind: str = "text/html; charset=utf-8") -> tuple[str, ...]
     return text_blocks(Fetched("https://example.org/", 200, {"content-type": kind}, body))
 
 
-def test_each_block_element_is_a_block() -> None:
+def test_each_block_element_is_a_block():
     html = "<h1>Whales</h1><p>Large <b>mam</b>mals\n of the sea<ul><li>blue<li>grey</ul>a<br>b"
     assert blocks(html) == ("Whales", "Large mammals of the sea", "blue", "grey", "a", "b")
 
@@ -34,7 +32,7 @@ def test_each_block_element_is_a_block() -> None:
         "<script>var home</script><style>p {}</style><!-- home -->",
     ],
 )
-def test_navigation_advertising_and_scripts_are_left_out(element: str) -> None:
+def test_navigation_advertising_and_scripts_are_left_out(element):
     html = f"<p>Whales are large mammals</p>{element}<p>of the sea</p>"
     assert blocks(html) == ("Whales are large mammals", "of the sea")
 
@@ -42,26 +40,26 @@ def test_navigation_advertising_and_scripts_are_left_out(element: str) -> None:
 @pytest.mark.parametrize(
     "element", ["<aside>A footnote</aside>", "<div class='header-text load'>A footnote</div>"]
 )
-def test_other_blocks_are_kept(element: str) -> None:
+def test_other_blocks_are_kept(element):
     assert "A footnote" in blocks(f"<p>Whales are large mammals</p>{element}")
 
 
-def test_a_page_of_navigation_is_kept_whole() -> None:
+def test_a_page_of_navigation_is_kept_whole():
     html = f"<nav>{'<a href=x>all the whales</a><br>' * 20}</nav><p>Whales</p>"
     assert len(blocks(html)) == 21
 
 
-def test_a_text_file_has_its_lines_as_blocks() -> None:
+def test_a_text_file_has_its_lines_as_blocks():
     assert blocks("one\n\n two  three\n", "text/plain") == ("one", "two three")
 
 
-def test_the_text_is_bounded() -> None:
+def test_the_text_is_bounded():
     long = blocks("<p>whale</p>" * 100_000)
     assert sum(map(len, long)) <= MAX_BLOCK_TEXT_CHARS
 
 
 @given(st.text("<>/ abdivp=\"'\n!-", max_size=80))
-def test_any_markup_gives_blocks_within_the_pages_text(html: str) -> None:
+def test_any_markup_gives_blocks_within_the_pages_text(html):
     found = blocks(html)
     fetched = Fetched("https://e.org/", 200, {"content-type": "text/html"}, html.encode())
     page = parse_page(fetched)

@@ -1,7 +1,5 @@
 """Blocks of text as plain text and as Markdown, in which a page's text stays text."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -31,7 +29,7 @@ def html(*blocks: TextBlock) -> str:
     return COMMON_MARK.render(render_markdown(blocks))
 
 
-def test_each_kind_of_block_has_its_markup() -> None:
+def test_each_kind_of_block_has_its_markup():
     blocks = [
         TextBlock(HEADING, "Whales", 2),
         TextBlock(PARAGRAPH, "Say whale here.", 0, code_spans=((4, 9),)),
@@ -54,7 +52,7 @@ def test_each_kind_of_block_has_its_markup() -> None:
     assert rendered.count("<ul>") == 2
 
 
-def test_plain_text_keeps_code_and_separates_cells_by_tabs() -> None:
+def test_plain_text_keeps_code_and_separates_cells_by_tabs():
     blocks = [
         TextBlock(ITEM, "one", 1),
         TextBlock(ITEM, "two", 2, 7),
@@ -64,7 +62,7 @@ def test_plain_text_keeps_code_and_separates_cells_by_tabs() -> None:
 
 
 @given(HOSTILE)
-def test_no_text_becomes_markup(text: str) -> None:
+def test_no_text_becomes_markup(text):
     text = "\n".join(line.strip() for line in text.split("\n") if line.strip())
     line = " ".join(text.split())
     blocks = [
@@ -79,7 +77,7 @@ def test_no_text_becomes_markup(text: str) -> None:
 
 
 @given(HOSTILE.filter(lambda text: text.strip("\n ")))
-def test_code_comes_back_as_it_was(code: str) -> None:
+def test_code_comes_back_as_it_was(code):
     block = TextBlock(CODE, code.strip("\n"))
     (fence,) = COMMON_MARK.parse(render_markdown([block]))
     assert fence.type == "fence"
@@ -89,10 +87,10 @@ def test_code_comes_back_as_it_was(code: str) -> None:
 @pytest.mark.parametrize(
     "text", ["\x1b[31mred", "a\x07b", "a\u202eb", "a\x9bb", "a\ufdd0b", "\x00"]
 )
-def test_characters_that_terminals_or_readers_act_on_are_removed(text: str) -> None:
+def test_characters_that_terminals_or_readers_act_on_are_removed(text):
     assert clean_text(text).isprintable()
 
 
-def test_a_line_has_no_line_breaks_and_is_limited() -> None:
+def test_a_line_has_no_line_breaks_and_is_limited():
     assert clean_line(" a\r\n b\u2028c\td ", 100) == "a b c d"
     assert clean_line("word " * 100, 9) == "word word"

@@ -1,7 +1,5 @@
 """Which URLs look like traps."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -43,7 +41,7 @@ HOST = "https://a.test"
         ("/login?to=%252525252Flogin", "trap: nested escapes"),
     ],
 )
-def test_what_grows_from_link_to_link_is_refused_once_it_is_long(path: str, reason: str) -> None:
+def test_what_grows_from_link_to_link_is_refused_once_it_is_long(path, reason):
     assert find_url_trap(HOST + path) == reason
 
 
@@ -63,12 +61,12 @@ def test_what_grows_from_link_to_link_is_refused_once_it_is_long(path: str, reas
         "/?x&&&&y",
     ],
 )
-def test_what_real_sites_have_is_left_alone(path: str) -> None:
+def test_what_real_sites_have_is_left_alone(path):
     assert find_url_trap(HOST + path) is None
 
 
 @given(st.lists(st.sampled_from(["a", "b", "cc", "1", "22", ""]), max_size=15))
-def test_repetition_is_found_wherever_it_is(segments: list[str]) -> None:
+def test_repetition_is_found_wherever_it_is(segments):
     path = "/" + "/".join(segments)
     folders = [each for each in segments[:-1] if each]
     repeats = any(
@@ -83,14 +81,14 @@ def test_repetition_is_found_wherever_it_is(segments: list[str]) -> None:
 
 
 @given(st.text(max_size=200))
-def test_no_url_is_too_odd_to_be_looked_at(rest: str) -> None:
+def test_no_url_is_too_odd_to_be_looked_at(rest):
     url = f"{HOST}/{rest}"
     find_url_trap(url)
     assert patterns_of_url(url)
     without_parts(url, ignorable_parts(url))
 
 
-def test_the_scope_refuses_links_and_never_seeds() -> None:
+def test_the_scope_refuses_links_and_never_seeds():
     url = f"{HOST}/shop/shop/shop/list"
     assert ScopeFilter(Scope()).refusal_reason(url, depth=1) == "trap: repeated segments"
     assert ScopeFilter(Scope()).refusal_reason(url, depth=0) is None
@@ -111,14 +109,12 @@ def test_the_scope_refuses_links_and_never_seeds() -> None:
         (f"{HOST}/list?b=1&a=2&b=3", "query", "a.test/list?a&b"),
     ],
 )
-def test_what_varies_in_a_url_is_a_placeholder_in_its_narrowest_place(
-    url: str, kind: str, name: str
-) -> None:
+def test_what_varies_in_a_url_is_a_placeholder_in_its_narrowest_place(url, kind, name):
     narrowest = patterns_of_url(url)[0]
     assert (narrowest.kind, narrowest.name) == (kind, name)
 
 
-def test_places_widen_from_pattern_to_domain() -> None:
+def test_places_widen_from_pattern_to_domain():
     names = [place.name for place in patterns_of_url("https://www.a.co.uk/x/y?b=1")]
     assert names == [
         "www.a.co.uk/x/y?b",
@@ -144,11 +140,11 @@ def test_places_widen_from_pattern_to_domain() -> None:
         ("a.b.xn--55qx5d.cn", "b.xn--55qx5d.cn"),
     ],
 )
-def test_hosts_are_of_the_domain_that_somebody_registered(host: str, domain: str) -> None:
+def test_hosts_are_of_the_domain_that_somebody_registered(host, domain):
     assert registered_domain(host) == domain
 
 
-def test_parameters_their_order_and_folders_like_tokens_may_be_a_sessions() -> None:
+def test_parameters_their_order_and_folders_like_tokens_may_be_a_sessions():
     url = f"{HOST}/s-4f3c2b1a9e8d/page/1?b=2&a=1"
     assert ignorable_parts(url) == (PARAMETER_ORDER, "folder 3", "?b", "?a")
     assert ignorable_parts(f"{HOST}/documentation/page.html") == ()
@@ -172,12 +168,12 @@ def test_parameters_their_order_and_folders_like_tokens_may_be_a_sessions() -> N
         ("/a", "/a", ()),
     ],
 )
-def test_what_two_spellings_differ_in_is_named(one: str, other: str, slots: tuple) -> None:
+def test_what_two_spellings_differ_in_is_named(one, other, slots):
     assert set(differing_parts(HOST + one, HOST + other)) == set(slots)
     assert set(differing_parts(HOST + other, HOST + one)) == set(slots)
 
 
-def test_the_front_page_has_no_slash_to_lose_and_escapes_no_case() -> None:
+def test_the_front_page_has_no_slash_to_lose_and_escapes_no_case():
     assert ignorable_parts(f"{HOST}/") == ()
     assert ignorable_parts(f"{HOST}/caf%C3%A9") == ()
     assert ignorable_parts(f"{HOST}/caf%C3%A9/") == (TRAILING_SLASH,)
@@ -192,7 +188,7 @@ SPELLED = st.builds(
 
 
 @given(SPELLED, SPELLED)
-def test_two_urls_without_what_they_differ_in_are_one(one: str, other: str) -> None:
+def test_two_urls_without_what_they_differ_in_are_one(one, other):
     slots = differing_parts(one, other)
     assert bool(differing_parts(other, one)) == bool(slots)
     if slots:
@@ -201,7 +197,7 @@ def test_two_urls_without_what_they_differ_in_are_one(one: str, other: str) -> N
     assert all(part_name(part_with_value(one, slot)) == slot for slot in ignorable_parts(one))
 
 
-def test_one_value_of_a_parameter_can_be_excluded() -> None:
+def test_one_value_of_a_parameter_can_be_excluded():
     first, second = f"{HOST}/list?page=1&by=", f"{HOST}/list?page=2&by="
     assert part_with_value(first, "?page") == "?page=1"
     assert without_parts(first, ["?page=1"]) == f"{HOST}/list?by="
@@ -211,7 +207,7 @@ def test_one_value_of_a_parameter_can_be_excluded() -> None:
     )
 
 
-def test_urls_that_differ_in_a_slot_alone_are_one_without_it() -> None:
+def test_urls_that_differ_in_a_slot_alone_are_one_without_it():
     one, other = f"{HOST}/s-4f3c2b1a9e8d/1?b=2&a=1", f"{HOST}/s-000000000001/1?a=1&b=7"
     slots = {PARAMETER_ORDER, "folder 3", "?b"}
     assert without_parts(one, slots) == without_parts(other, slots)
@@ -224,18 +220,18 @@ def made_up(number: int, link: str, title: str = "") -> Page:
     return Page(url, title or f"Page {number}", text=text, links=(Link(f"{HOST}/x", anchor=link),))
 
 
-def test_pages_that_differ_in_numbers_dates_links_and_their_own_address_have_one_frame() -> None:
+def test_pages_that_differ_in_numbers_dates_links_and_their_own_address_have_one_frame():
     one, other = made_up(1, "tango"), made_up(22, "waltz")
     assert page_template(one) == page_template(other)
     assert page_template(one).digest is not None
     assert text_digest(one) != text_digest(other)
 
 
-def test_pages_that_say_something_else_have_another_frame() -> None:
+def test_pages_that_say_something_else_have_another_frame():
     assert page_template(made_up(1, "x")) != page_template(made_up(1, "x", "Whales sing"))
 
 
-def test_a_page_of_links_has_a_small_frame_and_one_without_words_none() -> None:
+def test_a_page_of_links_has_a_small_frame_and_one_without_words_none():
     anchors = " ".join(re.findall("..", "abcdefghijklmnopqrstuvwxyz" * 4))
     links = (Link(f"{HOST}/x", anchor=anchors),)
     listing = Page(f"{HOST}/all", "All of these letters", text=anchors, links=links)
@@ -243,7 +239,7 @@ def test_a_page_of_links_has_a_small_frame_and_one_without_words_none() -> None:
     assert page_template(Page(f"{HOST}/all", text=anchors, links=links)).digest is None
 
 
-def test_the_case_and_the_punctuation_of_words_do_not_count() -> None:
+def test_the_case_and_the_punctuation_of_words_do_not_count():
     contents = [
         "Was this «page» what you – expected? Café.",
         "was this page what you expected café",
@@ -257,7 +253,7 @@ def test_the_case_and_the_punctuation_of_words_do_not_count() -> None:
     st.lists(st.sampled_from(("whale", "été", "ocean", "reef", "May", "a1", "7")), max_size=60),
     st.lists(st.text("bcd ", max_size=300), min_size=2, max_size=2),
 )
-def test_pages_of_one_frame_have_one_beginning(words: list[str], anchors: list[str]) -> None:
+def test_pages_of_one_frame_have_one_beginning(words, anchors):
     one, other = (
         Page(f"{HOST}/{n}", text=f"{n} {anchor} {' '.join(words)}", links=(Link("", anchor),))
         for n, anchor in enumerate(anchors)
@@ -266,7 +262,7 @@ def test_pages_of_one_frame_have_one_beginning(words: list[str], anchors: list[s
     assert opening_digest(one) == opening_digest(other)
 
 
-def test_a_beginning_is_found_behind_long_lists_of_links() -> None:
+def test_a_beginning_is_found_behind_long_lists_of_links():
     anchors = ["xyz " * 700, "zyx " * 10]
     one, other = (
         Page(f"{HOST}/a", text=f"{anchor} alpha {'beta gamma ' * 9}", links=(Link("", anchor),))
@@ -275,6 +271,6 @@ def test_a_beginning_is_found_behind_long_lists_of_links() -> None:
     assert opening_digest(one) == opening_digest(other)
 
 
-def test_a_parameter_without_a_name_makes_a_place_of_its_own() -> None:
+def test_a_parameter_without_a_name_makes_a_place_of_its_own():
     names = [place.name for place in patterns_of_url(f"{HOST}/list?=1")]
     assert len(names) == len(set(names))

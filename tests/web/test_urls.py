@@ -29,7 +29,7 @@ BASE = "https://docs.example.org/3/library/index.html?v=1"
         ("http://example.com/%%32e", "http://example.com/%%32e"),
     ],
 )
-def test_spellings_that_the_standard_tells_apart_are_one(raw: str, normal: str) -> None:
+def test_spellings_that_the_standard_tells_apart_are_one(raw, normal):
     assert normalize_url(raw) == normal
 
 
@@ -47,7 +47,7 @@ def test_spellings_that_the_standard_tells_apart_are_one(raw: str, normal: str) 
         ("http://a.com/..;jsessionid=1/b", "http://a.com/b"),
     ],
 )
-def test_tracking_parameters_and_session_ids_are_dropped(raw: str, normal: str) -> None:
+def test_tracking_parameters_and_session_ids_are_dropped(raw, normal):
     assert normalize_url(raw) == normal
 
 
@@ -65,28 +65,28 @@ def test_tracking_parameters_and_session_ids_are_dropped(raw: str, normal: str) 
         "http://a.com/?q=a+b%20c",
     ],
 )
-def test_what_may_carry_meaning_is_kept(url: str) -> None:
+def test_what_may_carry_meaning_is_kept(url):
     assert normalize_url(url) == url
 
 
 @pytest.mark.parametrize("url", ["", "relative/path", "http://" + "a." * 130 + "com/"])
-def test_what_cannot_be_crawled_is_none(url: str) -> None:
+def test_what_cannot_be_crawled_is_none(url):
     assert normalize_url(url) is None
 
 
-def test_a_url_of_the_greatest_length_passes_and_one_more_does_not() -> None:
+def test_a_url_of_the_greatest_length_passes_and_one_more_does_not():
     url = "http://example.com/".ljust(MAX_URL_CHARS, "a")
     assert normalize_url(url) == url
     assert normalize_url(url + "a") is None
     assert normalize_url("a" * (MAX_URL_CHARS - 5), "http://example.com/") is None
 
 
-def test_a_long_fragment_does_not_make_a_url_too_long() -> None:
+def test_a_long_fragment_does_not_make_a_url_too_long():
     assert normalize_url("http://example.com/a#" + "x" * 50_000) == "http://example.com/a"
 
 
 @pytest.mark.parametrize("base", ["about:blank", "", "mailto:a@b.c", "\ud800"])
-def test_a_useless_base_leaves_relative_links_unresolved(base: str) -> None:
+def test_a_useless_base_leaves_relative_links_unresolved(base):
     assert normalize_url("os.html", base) is None
     assert normalize_url("https://a.com/?x=1", base) in ("https://a.com/?x=1", None)
 
@@ -97,7 +97,7 @@ url_like = st.text(alphabet=st.sampled_from("aZ0./:%2eE;?&=#@[]\\ -_~séjion\t\u
 @given(st.one_of(st.text(), url_like, url_like.map("http://a.com/".__add__)))
 @example("http://a.com/%%32e")
 @example("http://a.com/.;jsessionid=1;phpsessid=2/")
-def test_normalising_never_raises_and_twice_changes_nothing(raw: str) -> None:
+def test_normalising_never_raises_and_twice_changes_nothing(raw):
     once = normalize_url(raw)
     if once is not None:
         assert normalize_url(once) == once
@@ -107,12 +107,9 @@ def test_normalising_never_raises_and_twice_changes_nothing(raw: str) -> None:
 
 
 @given(
-    st.one_of(
-        url_like,
-        st.from_regex(r"/?([a-z.%~-]{1,4}/){0,3}[a-zX0-9.]{0,4}", fullmatch=True),
-    )
+    st.one_of(url_like, st.from_regex(r"/?([a-z.%~-]{1,4}/){0,3}[a-zX0-9.]{0,4}", fullmatch=True))
 )
-def test_the_short_cut_for_plain_links_agrees_with_the_parser(link: str) -> None:
+def test_the_short_cut_for_plain_links_agrees_with_the_parser(link):
     clean_base = normalize_url(BASE)
     assert clean_base is not None
     assert make_resolver(BASE)(link) == _parse_and_normalise(link, clean_base)
@@ -136,9 +133,7 @@ _PIECES = st.sampled_from([
 @example("..", "http://a.com/x/y")
 @example("?", BASE)
 @example("?a=1", BASE)
-def test_the_short_cut_for_links_up_the_tree_and_with_queries_agrees_with_the_parser(
-    link: str, base: str
-) -> None:
+def test_the_short_cut_for_links_up_the_tree_and_with_queries_agrees_with_the_parser(link, base):
     clean_base = normalize_url(base)
     assert clean_base is not None
     assert make_resolver(base)(link) == _parse_and_normalise(link, clean_base)
@@ -154,9 +149,7 @@ _PORTS = ["", ":80", ":443", ":8080", ":0", ":080", ":65535", ":65536", ":"]
     st.sampled_from(_PORTS),
     st.lists(_PIECES, max_size=5).map("".join),
 )
-def test_the_short_cut_for_addresses_and_ports_agrees_with_the_parser(
-    scheme: str, host: str, port: str, rest: str
-) -> None:
+def test_the_short_cut_for_addresses_and_ports_agrees_with_the_parser(scheme, host, port, rest):
     url = f"{scheme}{host}{port}/{rest}"
     assert normalize_url(url) == _parse_and_normalise(url, None)
 
@@ -165,11 +158,11 @@ def test_the_short_cut_for_addresses_and_ports_agrees_with_the_parser(
 @example("http://xn--a.com/")
 @example("http://a.xn--a.com/")
 @example("http://a.b.0x7/")
-def test_the_short_cut_for_plain_urls_agrees_with_the_parser(url: str) -> None:
+def test_the_short_cut_for_plain_urls_agrees_with_the_parser(url):
     assert normalize_url(url) == _parse_and_normalise(url, None)
 
 
-def test_a_host_keeps_a_port_that_is_not_the_default() -> None:
+def test_a_host_keeps_a_port_that_is_not_the_default():
     assert host_of("http://example.com/a/b") == "example.com"
     assert host_of("http://example.com:8080/") == "example.com:8080"
 
@@ -183,9 +176,9 @@ def test_a_host_keeps_a_port_that_is_not_the_default() -> None:
         ("http://example.com/a/b/?x=/y/z", "example.com/a/b/"),
     ],
 )
-def test_a_directory_is_host_and_path_up_to_the_last_slash(url: str, directory: str) -> None:
+def test_a_directory_is_host_and_path_up_to_the_last_slash(url, directory):
     assert directory_of(url) == directory
 
 
-def test_robots_rules_live_at_the_root_of_scheme_host_and_port() -> None:
+def test_robots_rules_live_at_the_root_of_scheme_host_and_port():
     assert robots_url("https://example.com:444/a/b?c") == "https://example.com:444/robots.txt"

@@ -37,9 +37,7 @@ def damages(found: Sequence[WarcResponse | DamagedRecord]) -> int:
 
 
 @given(cut=st.integers(min_value=0, max_value=len(WHOLE)))
-def test_a_cut_file_gives_all_records_before_the_cut_and_tells_of_it(
-    tmp_path_factory: pytest.TempPathFactory, cut: int
-) -> None:
+def test_a_cut_file_gives_all_records_before_the_cut_and_tells_of_it(tmp_path_factory, cut):
     found = read(tmp_path_factory.mktemp("cut"), WHOLE[:cut])
     before = sum(end <= cut for end in STARTS[1:])
     # One more when nothing but the end of its gzip member is missing.
@@ -50,12 +48,9 @@ def test_a_cut_file_gives_all_records_before_the_cut_and_tells_of_it(
 
 
 @given(
-    at=st.integers(min_value=0, max_value=len(WHOLE) - 1),
-    noise=st.binary(min_size=1, max_size=200),
+    at=st.integers(min_value=0, max_value=len(WHOLE) - 1), noise=st.binary(min_size=1, max_size=200)
 )
-def test_noise_in_one_place_costs_the_records_it_lies_in_alone(
-    tmp_path_factory: pytest.TempPathFactory, at: int, noise: bytes
-) -> None:
+def test_noise_in_one_place_costs_the_records_it_lies_in_alone(tmp_path_factory, at, noise):
     content = WHOLE[:at] + noise + WHOLE[at + len(noise) :]
     untouched = {
         f"http://a.example/{n}"
@@ -65,7 +60,7 @@ def test_noise_in_one_place_costs_the_records_it_lies_in_alone(
     assert untouched <= set(urls(read(tmp_path_factory.mktemp("noise"), content)))
 
 
-def test_an_uncompressed_file_is_read_on_behind_damage_too(tmp_path: Path) -> None:
+def test_an_uncompressed_file_is_read_on_behind_damage_too(tmp_path):
     records = [gzip.decompress(member) for member in MEMBERS]
     content = records[0] + b"no record\r\n\r\n" + records[1][50:] + records[2]
     found = read(tmp_path, content)
@@ -76,13 +71,11 @@ def test_an_uncompressed_file_is_read_on_behind_damage_too(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "content", [b"", b"hello", b"\x1f\x8b\x08", gzip.compress(b"hello", mtime=0)]
 )
-def test_files_that_are_no_warc_have_no_records(tmp_path: Path, content: bytes) -> None:
+def test_files_that_are_no_warc_have_no_records(tmp_path, content):
     assert urls(read(tmp_path, content)) == []
 
 
-def test_a_body_made_to_fill_the_memory_is_damage_and_reading_continues(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_body_made_to_fill_the_memory_is_damage_and_reading_continues(tmp_path, monkeypatch):
     monkeypatch.setattr(warc_reader, "MAX_BODY_BYTES", 10_000)
     bomb = Fetched("http://bomb.example/", 200, {}, b"a" * 10_001)
     found = read(tmp_path, MEMBERS[0] + response_record(bomb) + MEMBERS[1])
@@ -90,9 +83,7 @@ def test_a_body_made_to_fill_the_memory_is_damage_and_reading_continues(
     assert damages(found) == 1
 
 
-def test_beginnings_of_gzip_that_are_no_records_are_not_read_as_such(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_beginnings_of_gzip_that_are_no_records_are_not_read_as_such(tmp_path, monkeypatch):
     path = tmp_path / "magic.warc.gz"
     path.write_bytes(b"\x1f\x8b\x08" * 10_000)
     readers = 0
@@ -107,7 +98,7 @@ def test_beginnings_of_gzip_that_are_no_records_are_not_read_as_such(
     assert readers < 400
 
 
-def test_a_fifo_in_place_of_a_file_is_an_error_and_does_not_wait(tmp_path: Path) -> None:
+def test_a_fifo_in_place_of_a_file_is_an_error_and_does_not_wait(tmp_path):
     os.mkfifo(tmp_path / "x.warc.gz")
     assert read_response(tmp_path / "x.warc.gz", 0) is None
     with pytest.raises(OSError, match="no regular file"):

@@ -1,7 +1,5 @@
 """WARC records: each a gzip member of its own, deterministic."""
 
-from __future__ import annotations
-
 import gzip
 import random
 import uuid
@@ -18,7 +16,7 @@ INCOMPRESSIBLE = random.Random(1).randbytes(200_000)
 
 
 @pytest.mark.parametrize("body", [b"", SMALL, LARGE, INCOMPRESSIBLE])
-def test_an_answer_comes_back_whole_from_its_record(body: bytes) -> None:
+def test_an_answer_comes_back_whole_from_its_record(body):
     fetched = Fetched("http://a.test/", 200, {"server": "x"}, body, received_at=1_000_000_000.5)
     record = response_record(fetched)
     head, format_http_head, rest = gzip.decompress(record).split(b"\r\n\r\n", 2)
@@ -29,7 +27,7 @@ def test_an_answer_comes_back_whole_from_its_record(body: bytes) -> None:
     assert response_record(fetched) == record
 
 
-def test_a_record_is_named_after_url_and_time() -> None:
+def test_a_record_is_named_after_url_and_time():
     fetched = Fetched("http://a.test/ä", 200, {}, SMALL, received_at=1.5)
     record = gzip.decompress(response_record(fetched))
     namespace = uuid.UUID("8f1d1b0e-5a3c-4b7e-9d52-0d6c1f0f7a11")

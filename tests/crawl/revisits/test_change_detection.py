@@ -1,7 +1,5 @@
 """Change detection: what counts as a change, and what does not."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 from hypothesis import given
@@ -52,7 +50,7 @@ def compare(
     return detect_change(add_page(host, URL, version(*old)), version(*new), host)
 
 
-def test_the_same_text_is_identical() -> None:
+def test_the_same_text_is_identical():
     assert compare(ARTICLE, ARTICLE) == ContentChange(VisitResult.IDENTICAL)
 
 
@@ -75,7 +73,7 @@ def test_the_same_text_is_identical() -> None:
         ("WHALES, LARGE AND SMALL", "Whales large and small!"),
     ],
 )
-def test_dates_times_counters_case_and_punctuation_are_cosmetic(old: str, new: str) -> None:
+def test_dates_times_counters_case_and_punctuation_are_cosmetic(old, new):
     if not new:
         new = old.replace("12345", "12399")
     assert compare((*ARTICLE, old), (*ARTICLE, new)).kind is VisitResult.COSMETIC
@@ -90,20 +88,20 @@ def test_dates_times_counters_case_and_punctuation_are_cosmetic(old: str, new: s
         ("Whales are", "Today whales are"),
     ],
 )
-def test_words_and_numbers_are_content(old: str, new: str) -> None:
+def test_words_and_numbers_are_content(old, new):
     changed = tuple(block.replace(old, new) for block in ARTICLE)
     found = compare(ARTICLE, changed)
     assert found.kind is VisitResult.CHANGED
     assert 0 < found.size < 0.5
 
 
-def test_another_title_is_a_change() -> None:
+def test_another_title_is_a_change():
     host = HostBoilerplate()
     before = add_page(host, URL, version(*ARTICLE))
     assert detect_change(before, version(*ARTICLE, title="Dolphins"), host).kind == "changed"
 
 
-def test_a_repeated_or_moved_block_is_cosmetic() -> None:
+def test_a_repeated_or_moved_block_is_cosmetic():
     assert compare(ARTICLE, (*ARTICLE[::-1], ARTICLE[0])).kind is VisitResult.COSMETIC
 
 
@@ -114,7 +112,7 @@ def words(count: int, start: int = 0) -> str:
 
 
 @pytest.mark.parametrize("share", [0.1, 0.25, 0.5, 0.9])
-def test_the_size_is_the_share_of_words_added_and_removed(share: float) -> None:
+def test_the_size_is_the_share_of_words_added_and_removed(share):
     kept = round(1_000 * (1 - share))
     old = words(1_000)
     new = f"{words(kept)} {words(1_000 - kept, start=5_000)}"
@@ -122,11 +120,11 @@ def test_the_size_is_the_share_of_words_added_and_removed(share: float) -> None:
     assert found.size == pytest.approx(share, abs=0.15)
 
 
-def test_a_new_page_has_changed_completely() -> None:
+def test_a_new_page_has_changed_completely():
     assert compare((words(500),), (words(500, start=1_000),)).size > 0.9
 
 
-def test_a_page_that_doubles_has_at_least_the_added_words_changed() -> None:
+def test_a_page_that_doubles_has_at_least_the_added_words_changed():
     assert compare((words(300),), (words(600),)).size >= 1 / 3 - 1e-9
 
 
@@ -142,26 +140,26 @@ NEWS = "The site moves to another server next week"
 OTHER_NEWS = "The site has moved to another server"
 
 
-def test_a_block_of_three_pages_is_boilerplate() -> None:
+def test_a_block_of_three_pages_is_boilerplate():
     host = host_with(NEWS)
     host_with(OTHER_NEWS, host=host)
     assert compare((*ARTICLE, NEWS), (*ARTICLE, OTHER_NEWS), host).kind is VisitResult.COSMETIC
     assert compare((*ARTICLE, NEWS), (*ARTICLE[1:], NEWS), host).kind is VisitResult.CHANGED
 
 
-def test_a_block_of_two_pages_is_content() -> None:
+def test_a_block_of_two_pages_is_content():
     host = host_with(NEWS, pages=1)  # and the page itself
     assert compare((*ARTICLE, NEWS), ARTICLE, host).kind is VisitResult.CHANGED
 
 
-def test_visits_of_one_page_make_no_boilerplate() -> None:
+def test_visits_of_one_page_make_no_boilerplate():
     host = HostBoilerplate()
     for _ in range(10):
         add_page(host, URL, version(*ARTICLE))
     assert not host.known
 
 
-def test_a_signature_from_before_the_boilerplate_was_known_stays_comparable() -> None:
+def test_a_signature_from_before_the_boilerplate_was_known_stays_comparable():
     host = HostBoilerplate()
     before = add_page(host, URL, version(*ARTICLE, NEWS))
     host_with(NEWS, host=host)
@@ -173,7 +171,7 @@ def test_a_signature_from_before_the_boilerplate_was_known_stays_comparable() ->
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 5])
-def test_a_template_that_changes_on_unrelated_pages_at_once_is_cosmetic(blocks: int) -> None:
+def test_a_template_that_changes_on_unrelated_pages_at_once_is_cosmetic(blocks):
     old = [f"{NEWS} {chr(97 + i)}" for i in range(blocks)]
     new = [f"{OTHER_NEWS} {chr(97 + i)}" for i in range(blocks)]
     host = HostBoilerplate()
@@ -185,7 +183,7 @@ def test_a_template_that_changes_on_unrelated_pages_at_once_is_cosmetic(blocks: 
     assert detect_change(before, edited, host).kind is VisitResult.CHANGED
 
 
-def test_a_status_that_many_pages_share_is_content() -> None:
+def test_a_status_that_many_pages_share_is_content():
     host = host_with("Open", pages=4)
     host_with("Sold out", host=host, pages=4)
     host_with("Open", host=host, pages=4)
@@ -193,7 +191,7 @@ def test_a_status_that_many_pages_share_is_content() -> None:
         assert compare((*ARTICLE, old), (*ARTICLE, new), host).kind is VisitResult.CHANGED
 
 
-def test_a_new_menu_item_on_all_pages_is_cosmetic() -> None:
+def test_a_new_menu_item_on_all_pages_is_cosmetic():
     host = HostBoilerplate()
     before = add_page(host, URL, version(*ARTICLE, "Home", "Shop"))
     host_with("Home", "Shop", host=host)
@@ -202,7 +200,7 @@ def test_a_new_menu_item_on_all_pages_is_cosmetic() -> None:
     assert detect_change(before, now, host).kind is VisitResult.COSMETIC
 
 
-def test_boilerplate_that_changes_at_each_visit_is_found_out() -> None:
+def test_boilerplate_that_changes_at_each_visit_is_found_out():
     """A lying server: each response has one of ten texts that look like content."""
     host = HostBoilerplate()
     texts = [f"Buy more of what shop {words(3, start=7 * i)} has to offer today" for i in range(10)]
@@ -222,7 +220,7 @@ def test_boilerplate_that_changes_at_each_visit_is_found_out() -> None:
     assert changed[-2:] == [0, 0]
 
 
-def test_an_unknown_counter_is_learned_from_the_host() -> None:
+def test_an_unknown_counter_is_learned_from_the_host():
     host = HostBoilerplate()
     kinds = []
     for visit in range(8):
@@ -234,7 +232,7 @@ def test_an_unknown_counter_is_learned_from_the_host() -> None:
     assert kinds[-1] is VisitResult.COSMETIC
 
 
-def test_signatures_and_boilerplate_have_bounded_size() -> None:
+def test_signatures_and_boilerplate_have_bounded_size():
     host = HostBoilerplate()
     for number in range(60):
         shared = [words(4, start=1_000 * i + number // 4) for i in range(150)]
@@ -252,7 +250,7 @@ texts = st.lists(st.text(max_size=60), max_size=8)
 
 
 @given(texts, texts)
-def test_any_texts_can_be_compared(old: list[str], new: list[str]) -> None:
+def test_any_texts_can_be_compared(old, new):
     found = compare(tuple(old), tuple(new))
     assert 0.0 <= found.size <= 1.0
     assert (found.size > 0) == (found.kind is VisitResult.CHANGED)

@@ -1,7 +1,5 @@
 """Sitemaps and feeds as change signals."""
 
-from __future__ import annotations
-
 import pytest
 
 from focused.crawl.revisits.announcements import FEED, LISTING, SITEMAP, read_change_signals
@@ -25,7 +23,7 @@ def sitemap(*entries: tuple[str, str]) -> str:
     return f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{urls}</urlset>'
 
 
-def test_a_sitemap_gives_the_times_of_its_urls() -> None:
+def test_a_sitemap_gives_the_times_of_its_urls():
     found = signals(
         sitemap(
             ("a", "<lastmod>2023-11-13T22:13:20+00:00</lastmod>"),
@@ -38,7 +36,7 @@ def test_a_sitemap_gives_the_times_of_its_urls() -> None:
     assert found["c"] is None
 
 
-def test_an_index_gives_the_times_of_its_sitemaps() -> None:
+def test_an_index_gives_the_times_of_its_sitemaps():
     body = (
         '<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><sitemap>'
         "<loc>https://example.org/one.xml</loc><lastmod>2023-11-14</lastmod>"
@@ -61,16 +59,16 @@ def test_an_index_gives_the_times_of_its_sitemaps() -> None:
         "<updated>2023-11-13T22:13:20Z</updated></entry></feed>",
     ],
 )
-def test_a_feed_gives_the_latest_time_of_each_item(body: str) -> None:
+def test_a_feed_gives_the_latest_time_of_each_item(body):
     assert signals(body, kind=FEED) == {"a": NOW - DAY}
 
 
-def test_the_latest_time_counts_for_a_url_with_several() -> None:
+def test_the_latest_time_counts_for_a_url_with_several():
     body = sitemap(("a", "<lastmod>2023-11-14</lastmod>"), ("a", "<lastmod>2023-11-12</lastmod>"))
     assert signals(body)["a"] == 1_699_920_000.0
 
 
-def test_times_more_than_a_day_in_the_future_are_ignored() -> None:
+def test_times_more_than_a_day_in_the_future_are_ignored():
     body = sitemap(("a", "<lastmod>2023-11-15</lastmod>"), ("b", "<lastmod>2024-01-01</lastmod>"))
     found = signals(body)
     assert found["a"] == 1_700_006_400.0
@@ -78,12 +76,12 @@ def test_times_more_than_a_day_in_the_future_are_ignored() -> None:
 
 
 @pytest.mark.parametrize("clock_offset_s", [31 * DAY, 31 * DAY + 0.7])
-def test_times_of_a_wrong_clock_are_those_that_the_host_states(clock_offset_s: float) -> None:
+def test_times_of_a_wrong_clock_are_those_that_the_host_states(clock_offset_s):
     body = sitemap(("a", "<lastmod>2023-12-14T22:13:20Z</lastmod>"))
     assert signals(body, clock_offset_s)["a"] == NOW + 30 * DAY
 
 
-def test_a_directory_listing_gives_the_times_of_its_files() -> None:
+def test_a_directory_listing_gives_the_times_of_its_files():
     listing = (
         "<html><title>Index of /pub/</title><pre><a href='../'>../</a>"
         '<a href="a.pdf">a.pdf</a>  13-Nov-2023 22:13  1\n<a href="d/">d/</a>  13-Nov-2023 22:13'
@@ -94,12 +92,12 @@ def test_a_directory_listing_gives_the_times_of_its_files() -> None:
     assert found == (LISTING, {f"{url}a.pdf": NOW - DAY - 20})
 
 
-def test_a_page_is_no_signal() -> None:
+def test_a_page_is_no_signal():
     assert signals("<html><body><a href='/a'>a</a></body></html>", kind=LISTING) == {}
 
 
 @pytest.mark.parametrize("path", ["page.html", "pub/"])
-def test_the_clock_of_a_host_is_not_looked_up_for_pages_that_are_no_lists(path: str) -> None:
+def test_the_clock_of_a_host_is_not_looked_up_for_pages_that_are_no_lists(path):
     page = Fetched(
         f"https://example.org/{path}",
         200,

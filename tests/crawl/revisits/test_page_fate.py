@@ -1,19 +1,11 @@
 """What the response to a revisit means for its page."""
 
-from __future__ import annotations
-
 import pytest
 
 from focused.archive.page_history import VisitResult
 from focused.crawl.revisits.change_detection import ContentChange
-from focused.crawl.revisits.page_fate import (
-    GRACE_S,
-    PRESENT,
-    Absence,
-    PageFate,
-    decide_fate,
-)
-from focused.web.page import Failed, FailureKind, Fetched, NotModified, Outcome
+from focused.crawl.revisits.page_fate import GRACE_S, PRESENT, Absence, PageFate, decide_fate
+from focused.web.page import Failed, FailureKind, Fetched, NotModified
 
 URL = "https://example.org/a/page.html"
 DAY = 86_400.0
@@ -23,7 +15,7 @@ NOT_FOUND = Failed(URL, FailureKind.GONE, 404)
 
 
 @pytest.mark.parametrize("is_soft_404", [False, True])
-def test_404_is_final_after_three_visits_over_a_week(is_soft_404: bool) -> None:
+def test_404_is_final_after_three_visits_over_a_week(is_soft_404):
     outcome = FOUND if is_soft_404 else NOT_FOUND
     absence, kinds = PRESENT, []
     for at in (0.0, DAY, 2 * DAY, GRACE_S):
@@ -36,16 +28,13 @@ def test_404_is_final_after_three_visits_over_a_week(is_soft_404: bool) -> None:
 
 
 @pytest.mark.parametrize("outcome", [FOUND, NotModified(URL)])
-def test_a_page_that_was_missing_reappears(outcome: Outcome) -> None:
+def test_a_page_that_was_missing_reappears(outcome):
     found = decide_fate(outcome, CHANGED, Absence(2, 0.0), DAY)
     assert (found.kind, found.absence) == (VisitResult.REAPPEARED, PRESENT)
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [each for each in FailureKind if each is not FailureKind.GONE],
-)
-def test_other_failures_are_no_evidence(kind: FailureKind) -> None:
+@pytest.mark.parametrize("kind", [each for each in FailureKind if each is not FailureKind.GONE])
+def test_other_failures_are_no_evidence(kind):
     absence = Absence(2, 5.0)
     found = decide_fate(Failed(URL, kind, 503), None, absence, DAY)
     assert found == PageFate(VisitResult.FAILED, absence=absence)

@@ -1,9 +1,6 @@
 """Soft 404s: responses that mean that a page is missing though their status does not say so."""
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 
 import pytest
 
@@ -28,7 +25,7 @@ from focused.web.page import Failed, FailureKind, Redirected
 URL = "https://example.org/a/page.html"
 
 
-def test_a_path_that_cannot_exist_is_in_the_same_directory() -> None:
+def test_a_path_that_cannot_exist_is_in_the_same_directory():
     made = missing_page_url(URL, 0.5)
     assert re.fullmatch(r"https://example\.org/a/focused[0-9a-f]{16}\.html", made)
     assert missing_page_url("https://example.org", 0.1) != missing_page_url(
@@ -55,26 +52,26 @@ def is_soft(
     return looks_like_soft_404(title, now, change, "Whales", known, host)
 
 
-def test_a_page_like_the_hosts_missing_page_is_a_soft_404() -> None:
+def test_a_page_like_the_hosts_missing_page_is_a_soft_404():
     assert is_soft("Example", ERROR, missing=ERROR)
 
 
 @pytest.mark.parametrize(
     "title", ["404", "Page not found | Example", "Seite nicht gefunden", "Page introuvable"]
 )
-def test_a_short_page_with_a_title_of_an_error_is_a_soft_404(title: str) -> None:
+def test_a_short_page_with_a_title_of_an_error_is_a_soft_404(title):
     assert is_soft(title, ERROR)
 
 
-def test_an_article_about_errors_is_a_page() -> None:
+def test_an_article_about_errors_is_a_page():
     assert not is_soft("HTTP 404 explained", [f"{line} and servers" for line in ARTICLE * 4])
 
 
-def test_a_rewritten_page_is_a_page() -> None:
+def test_a_rewritten_page_is_a_page():
     assert not is_soft("Whales", ERROR)
 
 
-def test_a_host_with_one_page_for_all_paths_has_no_soft_404() -> None:
+def test_a_host_with_one_page_for_all_paths_has_no_soft_404():
     """An application that builds its pages in the browser sends the same document everywhere."""
     assert not is_soft("Example", ERROR, before=ERROR, missing=ERROR)
 
@@ -92,11 +89,11 @@ def test_a_host_with_one_page_for_all_paths_has_no_soft_404() -> None:
         ("https://example.org/a/page", "https://other.example/", False),
     ],
 )
-def test_a_redirect_to_the_home_page_is_a_soft_404(url: str, target: str, is_missing: bool) -> None:
+def test_a_redirect_to_the_home_page_is_a_soft_404(url, target, is_missing):
     assert redirects_to_missing_page(Redirected(url, 302, target), None) is is_missing
 
 
-def test_a_redirect_to_where_missing_paths_lead_is_a_soft_404() -> None:
+def test_a_redirect_to_where_missing_paths_lead_is_a_soft_404():
     missing = MissingPage(target="https://example.org/error")
     assert redirects_to_missing_page(Redirected(URL, 302, "https://example.org/error"), missing)
     assert not redirects_to_missing_page(Redirected(URL, 302, "https://example.org/"), missing)
@@ -106,9 +103,7 @@ def test_a_redirect_to_where_missing_paths_lead_is_a_soft_404() -> None:
     ("kind", "days"),
     [(FailureKind.GONE, 90), (FailureKind.CLIENT_ERROR, 90), (FailureKind.TIMEOUT, 1)],
 )
-def test_a_host_is_asked_again_for_a_missing_page_after_its_answer_is_old(
-    tmp_path: Path, kind: FailureKind, days: int
-) -> None:
+def test_a_host_is_asked_again_for_a_missing_page_after_its_answer_is_old(tmp_path, kind, days):
     url = missing_page_url(URL, 0.5)
     store = StateStore.open(tmp_path / "state", {})
     pages = MissingPages(store.tables)

@@ -1,7 +1,5 @@
 """Validators, conditional requests, and hosts whose validators are wrong."""
 
-from __future__ import annotations
-
 import random
 from email.utils import formatdate
 
@@ -35,42 +33,38 @@ def http_date(at: float) -> str:
     return formatdate(at, usegmt=True)
 
 
-def test_a_version_keeps_its_etag_and_last_modified() -> None:
+def test_a_version_keeps_its_etag_and_last_modified():
     headers = {"etag": '"abc"', "last-modified": http_date(NOW - DAY), "date": http_date(NOW)}
     assert parse_validators(headers, NOW) == Validators('"abc"', int(NOW - DAY))
 
 
 @pytest.mark.parametrize("etag", ['"a"', 'W/"a"', '""', '"a,b"', '"\xe9"'])
-def test_etags_of_the_grammar_are_kept_as_they_are(etag: str) -> None:
+def test_etags_of_the_grammar_are_kept_as_they_are(etag):
     assert parse_validators({"etag": etag}, NOW).etag == etag
 
 
 @pytest.mark.parametrize(
     "etag", ["", "abc", '"a" "b"', '"a", "b"', 'w/"a"', '"a\r\n"', f'"{"x" * MAX_ETAG_CHARS}"']
 )
-def test_other_etags_and_long_ones_are_ignored(etag: str) -> None:
+def test_other_etags_and_long_ones_are_ignored(etag):
     assert parse_validators({"etag": etag}, NOW) == NO_VALIDATORS
 
 
-def test_a_weak_etag_is_compared_without_its_weakness() -> None:
+def test_a_weak_etag_is_compared_without_its_weakness():
     assert Validators('W/"a"').opaque_tag == '"a"'
 
 
 @pytest.mark.parametrize(
     "date",
-    [
-        "Sun, 06 Nov 1994 08:49:37 GMT",
-        "Sunday, 06-Nov-94 08:49:37 GMT",
-        "Sun Nov  6 08:49:37 1994",
-    ],
+    ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"],
 )
-def test_the_three_formats_of_http_dates(date: str) -> None:
+def test_the_three_formats_of_http_dates(date):
     """RFC 9110, section 5.6.7."""
     assert parse_http_date(date) == 784_111_777
 
 
 @given(st.text() | st.datetimes().map(str))
-def test_any_header_gives_bounded_validators(text: str) -> None:
+def test_any_header_gives_bounded_validators(text):
     headers = {"etag": text, "last-modified": text, "date": text, "age": text}
     validators = parse_validators(headers, NOW)
     assert len(msgspec.msgpack.encode(validators)) <= 2 * MAX_ETAG_CHARS + 12
@@ -80,56 +74,52 @@ def test_any_header_gives_bounded_validators(text: str) -> None:
 
 
 @given(st.integers(631_152_000, 4_000_000_000))
-def test_a_date_survives_being_sent_back(at: int) -> None:
+def test_a_date_survives_being_sent_back(at):
     _, headers = conditional_headers(Validators("", at), ValidatorTrust(), NOW, NO_PROBE)
     assert parse_http_date(headers["If-Modified-Since"]) == at
 
 
 @pytest.mark.parametrize("ahead_s", [0, 1, DAY])
-def test_a_last_modified_of_now_or_in_the_future_is_ignored(ahead_s: float) -> None:
+def test_a_last_modified_of_now_or_in_the_future_is_ignored(ahead_s):
     headers = {"last-modified": http_date(NOW + ahead_s), "date": http_date(NOW)}
     assert parse_validators(headers, NOW) == NO_VALIDATORS
     assert modification_time(headers, NOW - DAY, NOW) is None
 
 
-def test_a_future_last_modified_without_a_date_is_ignored() -> None:
+def test_a_future_last_modified_without_a_date_is_ignored():
     assert parse_validators({"last-modified": http_date(NOW + DAY)}, NOW) == NO_VALIDATORS
 
 
-def test_a_placeholder_date_is_ignored() -> None:
+def test_a_placeholder_date_is_ignored():
     assert parse_validators({"last-modified": http_date(1)}, NOW) == NO_VALIDATORS
 
 
 @pytest.mark.parametrize("wrong_by_s", [0, 3_600, -30 * DAY, 365 * DAY])
-def test_a_wrong_clock_does_not_move_the_time_of_a_modification(wrong_by_s: float) -> None:
+def test_a_wrong_clock_does_not_move_the_time_of_a_modification(wrong_by_s):
     clock = NOW + wrong_by_s
     headers = {"last-modified": http_date(clock - 600), "date": http_date(clock)}
     assert modification_time(headers, NOW - DAY, NOW) == NOW - 600
 
 
-def test_a_response_from_a_cache_is_as_old_as_its_age() -> None:
-    headers = {
-        "last-modified": http_date(NOW - 700),
-        "date": http_date(NOW - 100),
-        "age": "100",
-    }
+def test_a_response_from_a_cache_is_as_old_as_its_age():
+    headers = {"last-modified": http_date(NOW - 700), "date": http_date(NOW - 100), "age": "100"}
     assert modification_time(headers, NOW - DAY, NOW) == NOW - 700
     assert clock_offset_s(headers, NOW) == 0.0
 
 
-def test_a_modification_before_the_previous_visit_contradicts_a_change_since() -> None:
+def test_a_modification_before_the_previous_visit_contradicts_a_change_since():
     headers = {"last-modified": http_date(NOW - 2 * DAY), "date": http_date(NOW)}
     assert modification_time(headers, NOW - DAY, NOW) is None
 
 
-def test_a_clock_in_the_future_is_noticed() -> None:
+def test_a_clock_in_the_future_is_noticed():
     trust = ValidatorTrust()
     for _ in range(10):
         trust.record_clock(clock_offset_s({"date": http_date(NOW + DAY)}, NOW))
     assert trust.clock_offset_s == pytest.approx(DAY)
 
 
-def test_a_clock_within_a_minute_is_right() -> None:
+def test_a_clock_within_a_minute_is_right():
     trust = ValidatorTrust()
     trust.record_clock(clock_offset_s({"date": http_date(NOW + 30)}, NOW))
     trust.record_clock(None)
@@ -139,7 +129,7 @@ def test_a_clock_within_a_minute_is_right() -> None:
 BOTH = Validators('"v1"', int(NOW - DAY))
 
 
-def test_both_validators_are_sent() -> None:
+def test_both_validators_are_sent():
     """RFC 9110, section 8.8.4."""
     assert conditional_headers(BOTH, ValidatorTrust(), NOW, NO_PROBE) == (
         ConditionKind.VALIDATORS,
@@ -147,12 +137,12 @@ def test_both_validators_are_sent() -> None:
     )
 
 
-def test_without_validators_a_request_is_unconditional() -> None:
+def test_without_validators_a_request_is_unconditional():
     found = conditional_headers(NO_VALIDATORS, ValidatorTrust(), NOW, PROBE)
     assert found == (ConditionKind.NONE, {})
 
 
-def test_a_probe_has_validators_that_match_no_version() -> None:
+def test_a_probe_has_validators_that_match_no_version():
     kind, headers = conditional_headers(BOTH, ValidatorTrust(), NOW, PROBE)
     assert kind is ConditionKind.PROBE
     assert headers["If-None-Match"] != BOTH.etag
@@ -213,7 +203,7 @@ class Server:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_an_etag_that_never_changes_is_found_out(seed: int) -> None:
+def test_an_etag_that_never_changes_is_found_out(seed):
     server = Server("constant etag", seed)
     server.run(100, change_every=2)
     assert not server.trust.is_trusted(ValidatorKind.ETAG, NOW + 100)
@@ -222,7 +212,7 @@ def test_an_etag_that_never_changes_is_found_out(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_304_for_everything_is_found_out(seed: int) -> None:
+def test_304_for_everything_is_found_out(seed):
     server = Server("304 for everything", seed)
     server.run(60, change_every=2)
     for kind in ValidatorKind:
@@ -230,7 +220,7 @@ def test_304_for_everything_is_found_out(seed: int) -> None:
     assert server.conditions[-1] is ConditionKind.NONE
 
 
-def test_an_etag_of_each_answer_is_not_sent_and_no_longer_hides_a_good_date() -> None:
+def test_an_etag_of_each_answer_is_not_sent_and_no_longer_hides_a_good_date():
     server = Server("etag of the answer")
     server.run(60, change_every=20)
     assert not server.trust.is_trusted(ValidatorKind.ETAG, NOW + 60)
@@ -238,7 +228,7 @@ def test_an_etag_of_each_answer_is_not_sent_and_no_longer_hides_a_good_date() ->
     assert server.conditions.count(ConditionKind.NONE) == 0
 
 
-def test_a_constant_date_is_not_sent_beside_a_good_etag() -> None:
+def test_a_constant_date_is_not_sent_beside_a_good_etag():
     server = Server("constant date")
     server.run(200, change_every=2)
     assert server.trust.is_trusted(ValidatorKind.ETAG, NOW + 200)
@@ -247,7 +237,7 @@ def test_a_constant_date_is_not_sent_beside_a_good_etag() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("change_every", [1, 2, 10, 1_000])
-def test_an_honest_server_stays_trusted_and_is_rarely_probed(change_every: int, seed: int) -> None:
+def test_an_honest_server_stays_trusted_and_is_rarely_probed(change_every, seed):
     server = Server("honest", seed)
     server.run(1_000, change_every=change_every)
     for kind in ValidatorKind:
@@ -256,19 +246,19 @@ def test_an_honest_server_stays_trusted_and_is_rarely_probed(change_every: int, 
     assert 5 < server.conditions.count(ConditionKind.PROBE) < 100
 
 
-def test_who_lost_trust_is_reported_once() -> None:
+def test_who_lost_trust_is_reported_once():
     server = Server("304 for everything")
     lost = [server.visit(NOW + number) for number in range(60)]
     assert [each for each in lost if each] == [frozenset(ValidatorKind)]
 
 
-def test_cosmetic_changes_are_no_evidence() -> None:
+def test_cosmetic_changes_are_no_evidence():
     trust = ValidatorTrust()
     for at in range(20):
         assert not trust.record(ConditionKind.PROBE, BOTH, BOTH, VisitResult.COSMETIC, NOW + at)
 
 
-def test_a_distrusted_host_is_probed_first_when_its_time_is_over() -> None:
+def test_a_distrusted_host_is_probed_first_when_its_time_is_over():
     server = Server("304 for everything")
     server.run(60, change_every=2)
     later = NOW + DISTRUST_S + 100
@@ -277,7 +267,7 @@ def test_a_distrusted_host_is_probed_first_when_its_time_is_over() -> None:
     assert not server.trust.is_trusted(ValidatorKind.ETAG, later + 1.5 * DISTRUST_S)
 
 
-def test_a_host_that_was_repaired_is_trusted_again() -> None:
+def test_a_host_that_was_repaired_is_trusted_again():
     server = Server("constant etag")
     server.run(60, change_every=1)
     server.kind = "honest"
@@ -287,7 +277,7 @@ def test_a_host_that_was_repaired_is_trusted_again() -> None:
     assert server.trust.is_trusted(ValidatorKind.ETAG, NOW + 2 * DISTRUST_S + 100)
 
 
-def test_trust_is_stored_in_few_bytes() -> None:
+def test_trust_is_stored_in_few_bytes():
     server = Server("honest")
     server.run(100, change_every=3)
     packed = msgspec.msgpack.encode(server.trust)

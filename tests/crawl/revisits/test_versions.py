@@ -1,9 +1,6 @@
 """What is stored of hosts to compare the versions of their pages."""
 
-from __future__ import annotations
-
 import random
-from collections.abc import Callable
 
 import pytest
 
@@ -11,7 +8,6 @@ from focused.crawl.revisits.change_detection import HostBoilerplate, page_blocks
 from focused.crawl.revisits.page_records import PageRecord
 from focused.crawl.revisits.versions import BoilerplateStore, VersionChecker
 from focused.storage.rows import pack
-from focused.storage.tables import Tables
 from focused.web.html.parse import parse_page
 from focused.web.page import Fetched, Page
 
@@ -26,7 +22,7 @@ def add_page(store: BoilerplateStore, number: int) -> HostBoilerplate:
 
 
 @pytest.mark.parametrize("pages", [0, 1, 50, 99, 100, 101, 350])
-def test_boilerplate_is_the_same_in_the_next_session(tables: Tables, pages: int) -> None:
+def test_boilerplate_is_the_same_in_the_next_session(tables, pages):
     store = BoilerplateStore(tables)
     for number in range(pages):
         add_page(store, number)
@@ -35,7 +31,7 @@ def test_boilerplate_is_the_same_in_the_next_session(tables: Tables, pages: int)
     assert pack(again) == pack(live), "also the order in which candidates are dropped"
 
 
-def test_hosts_have_boilerplate_of_their_own(tables: Tables) -> None:
+def test_hosts_have_boilerplate_of_their_own(tables):
     store = BoilerplateStore(tables)
     for number in range(5):
         add_page(store, number)
@@ -43,9 +39,7 @@ def test_hosts_have_boilerplate_of_their_own(tables: Tables) -> None:
     assert not store.get("b.test").known
 
 
-def test_learning_from_a_page_writes_little(
-    tables: Tables, writes_to: Callable[[Tables], list[tuple[str, int]]]
-) -> None:
+def test_learning_from_a_page_writes_little(tables, writes_to):
     store = BoilerplateStore(tables)
     for number in range(1_000):
         add_page(store, number)
@@ -57,7 +51,7 @@ def test_learning_from_a_page_writes_little(
     assert sum(written_bytes) / 100 < 500, "with one snapshot in a hundred pages"
 
 
-def test_few_pages_of_a_host_wait_for_the_next_snapshot(tables: Tables) -> None:
+def test_few_pages_of_a_host_wait_for_the_next_snapshot(tables):
     store = BoilerplateStore(tables)
     for number in range(250):
         add_page(store, number)
@@ -81,7 +75,7 @@ def visit(
     return dict(headers)
 
 
-def test_rendered_pages_alone_are_requested_without_conditions(tables: Tables) -> None:
+def test_rendered_pages_alone_are_requested_without_conditions(tables):
     """The ETag of a shell stays, whatever its scripts show."""
     checker = VersionChecker(tables)
     shell, plain = PageRecord(0.0), PageRecord(0.0)

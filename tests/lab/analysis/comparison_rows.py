@@ -1,7 +1,5 @@
 """Runs of made-up policies whose figures are known beforehand."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

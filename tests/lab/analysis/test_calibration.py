@@ -1,7 +1,5 @@
 """Scores against labels over all runs of a comparison."""
 
-from __future__ import annotations
-
 import pytest
 
 from focused.errors import ComparisonError
@@ -16,7 +14,7 @@ def scored(*bins: list[float], **changed: object) -> Row:
     return run("focused", 0.4, score_bins=list(bins), **changed)
 
 
-def test_counts_of_all_runs_are_added_up() -> None:
+def test_counts_of_all_runs_are_added_up():
     rows = [scored(LOW, HIGH), scored([1, 60, 12, 9.0, 9.5], repeat=1), run("bfs", 0.2)]
     (found,) = analyse_runs(runs_of(rows)).calibration
     assert (found.policy, found.runs, found.pages) == ("focused", 2, 110)
@@ -26,14 +24,14 @@ def test_counts_of_all_runs_are_added_up() -> None:
     assert (high.pages, high.score, high.on_topic.mean) == pytest.approx((10, 0.85, 0.9))
 
 
-def test_calibration_error_and_brier_score_are_over_all_pages() -> None:
+def test_calibration_error_and_brier_score_are_over_all_pages():
     (found,) = analyse_runs(runs_of([scored(LOW, HIGH)])).calibration
     assert found.calibration_error == pytest.approx((2.0 + 0.5) / 50)
     assert found.brier == pytest.approx(7.5 / 50)
     assert found.brier_reference == pytest.approx(0.34 * 0.66)
 
 
-def test_a_bin_that_one_run_alone_filled_has_no_interval() -> None:
+def test_a_bin_that_one_run_alone_filled_has_no_interval():
     rows = [scored(LOW, HIGH), scored([1, 60, 30, 9.0, 9.5], repeat=1)]
     (found,) = analyse_runs(runs_of(rows)).calibration
     low, high = found.bins
@@ -43,7 +41,7 @@ def test_a_bin_that_one_run_alone_filled_has_no_interval() -> None:
 
 
 @pytest.mark.parametrize("bins", [None, []])
-def test_runs_without_score_bins_have_no_table(bins: list[object] | None) -> None:
+def test_runs_without_score_bins_have_no_table(bins):
     assert analysis_to_dict([run("focused", 0.4, score_bins=bins)])["calibration"] == []
 
 
@@ -55,8 +53,6 @@ def test_runs_without_score_bins_have_no_table(bins: list[object] | None) -> Non
         ([[10, 4, 2, 1.0, 1.0]], r"`\$\.runs\[0\]\.score_bins\[0\]\[0\]`"),
     ],
 )
-def test_damaged_counts_are_reported_with_their_place(
-    bins: list[list[float]], message: str
-) -> None:
+def test_damaged_counts_are_reported_with_their_place(bins, message):
     with pytest.raises(ComparisonError, match=message):
         parse_comparison(document([scored(*bins)]))

@@ -1,10 +1,6 @@
 """Reading a comparison's document: foreign or damaged parts are reported with their place."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +15,7 @@ from focused_lab.analysis.comparison_runs import (
 from tests.lab.analysis.comparison_rows import document, run
 
 
-def test_a_document_is_read_from_its_file(tmp_path: Path) -> None:
+def test_a_document_is_read_from_its_file(tmp_path):
     path = tmp_path / "comparison.json"
     path.write_text(json.dumps(document([run("bfs", 0.2)])))
     comparison = read_comparison(path)
@@ -38,7 +34,7 @@ def test_a_document_is_read_from_its_file(tmp_path: Path) -> None:
         ('{"focused": "1", "runs": [{}]}', "missing required field `web` - at `$.runs[0]`"),
     ],
 )
-def test_what_is_no_comparison_is_refused_by_name(tmp_path: Path, text: str, message: str) -> None:
+def test_what_is_no_comparison_is_refused_by_name(tmp_path, text, message):
     path = tmp_path / "other.json"
     path.write_text(text)
     with pytest.raises(FocusedError) as error:
@@ -46,7 +42,7 @@ def test_what_is_no_comparison_is_refused_by_name(tmp_path: Path, text: str, mes
     assert str(path) in str(error.value) and message in str(error.value)
 
 
-def test_a_missing_file_is_reported(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path):
     with pytest.raises(FocusedError, match=r"none\.json cannot be read"):
         read_comparison(tmp_path / "none.json")
 
@@ -61,18 +57,18 @@ def test_a_missing_file_is_reported(tmp_path: Path) -> None:
         ({"policy": "bfs"}, r"runs\[1\] is the same policy and start as runs\[0\]"),
     ],
 )
-def test_a_damaged_run_is_reported_with_its_place(changed: dict[str, Any], message: str) -> None:
+def test_a_damaged_run_is_reported_with_its_place(changed, message):
     rows = [run("bfs", 0.2), run("focused", 0.4) | changed]
     with pytest.raises(FocusedError, match=message):
         parse_comparison(document(rows))
 
 
-def test_what_later_versions_add_is_passed_over() -> None:
+def test_what_later_versions_add_is_passed_over():
     (read,) = runs_of([run("bfs", 0.2) | {"new_measure": 7}])
     assert read.policy == "bfs"
 
 
-def test_frames_are_flat_and_keep_what_is_missing() -> None:
+def test_frames_are_flat_and_keep_what_is_missing():
     rows = [run("bfs", 0.2, host_cap=300), run("dfs", 0.1, half_recall_pages=40)]
     read = runs_of(rows)
     frame = runs_frame(read)

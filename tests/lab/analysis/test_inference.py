@@ -1,7 +1,5 @@
 """Intervals and ranks have their nominal coverage and agree with the literature."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np
@@ -20,16 +18,8 @@ from focused_lab.analysis.inference import (
     median_interval,
     ratio_estimate,
 )
-from focused_lab.analysis.paired_comparison import (
-    PolicyRanks,
-    critical_difference,
-    rank_scores,
-)
-from focused_lab.analysis.plots import (
-    CROSSBAR_WIDTH,
-    curve_styles,
-    plot_critical_difference,
-)
+from focused_lab.analysis.paired_comparison import PolicyRanks, critical_difference, rank_scores
+from focused_lab.analysis.plots import CROSSBAR_WIDTH, curve_styles, plot_critical_difference
 
 # Demšar, JMLR 7, 2006, table 6: ranks of C4.5, with m, with cf, with both, on 14 data sets
 DEMSAR = np.array(
@@ -53,7 +43,7 @@ DEMSAR = np.array(
 NAMES = ("C4.5", "m", "cf", "m+cf")
 
 
-def test_with_starts_alike_in_number_the_cluster_interval_is_that_of_the_cluster_means() -> None:
+def test_with_starts_alike_in_number_the_cluster_interval_is_that_of_the_cluster_means():
     values = np.random.default_rng(1).normal(size=(6, 5))
     clusters = [row for row in range(6) for _ in range(5)]
     found = cluster_t_estimate(clusters, values.ravel())
@@ -62,12 +52,12 @@ def test_with_starts_alike_in_number_the_cluster_interval_is_that_of_the_cluster
     assert (found.mean, found.low, found.high) == pytest.approx((values.mean(), *expected))
 
 
-def test_a_single_cluster_has_no_cluster_interval() -> None:
+def test_a_single_cluster_has_no_cluster_interval():
     assert cluster_t_estimate(["a", "a"], np.array([0.0, 1.0])) == Estimate(0.5)
     assert cluster_t_estimate([], np.array([])) is None
 
 
-def test_the_interval_covers_the_true_mean_about_as_often_as_it_says() -> None:
+def test_the_interval_covers_the_true_mean_about_as_often_as_it_says():
     rng = np.random.default_rng(3)
     clusters = [topic for topic in range(20) for _ in range(4)]
     covered = 0
@@ -80,7 +70,7 @@ def test_the_interval_covers_the_true_mean_about_as_often_as_it_says() -> None:
     assert 180 <= covered <= 199
 
 
-def test_starts_of_one_topic_are_no_independent_evidence() -> None:
+def test_starts_of_one_topic_are_no_independent_evidence():
     rng = np.random.default_rng(0)
     values = np.repeat([0.1, 0.5, 0.3, 0.7], 25)
     of_topics = mean_estimate(bootstrap_weights(np.repeat(range(4), 25).tolist(), rng), values)
@@ -90,13 +80,8 @@ def test_starts_of_one_topic_are_no_independent_evidence() -> None:
     assert of_topics.low < as_if_alone.low - 0.05
 
 
-@given(
-    st.lists(st.integers(0, 4), min_size=1, max_size=30),
-    st.integers(0, 2**32 - 1),
-)
-def test_each_resample_draws_as_many_topics_and_whole_topics_of_starts(
-    clusters: list[int], seed: int
-) -> None:
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=30), st.integers(0, 2**32 - 1))
+def test_each_resample_draws_as_many_topics_and_whole_topics_of_starts(clusters, seed):
     weights = bootstrap_weights(clusters, np.random.default_rng(seed), 50)
     assert weights.shape == (50, len(clusters))
     sizes = {cluster: clusters.count(cluster) for cluster in clusters}
@@ -108,14 +93,14 @@ def test_each_resample_draws_as_many_topics_and_whole_topics_of_starts(
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=20), st.integers(0, 1000))
-def test_an_interval_lies_within_the_values(values: list[float], seed: int) -> None:
+def test_an_interval_lies_within_the_values(values, seed):
     weights = bootstrap_weights(list(range(len(values))), np.random.default_rng(seed), 100)
     estimate = mean_estimate(weights, np.array(values))
     assert estimate is not None and estimate.low is not None and estimate.high is not None
     assert min(values) - 1e-9 <= estimate.low <= estimate.high <= max(values) + 1e-9
 
 
-def test_a_single_value_has_no_interval_and_none_has_no_mean() -> None:
+def test_a_single_value_has_no_interval_and_none_has_no_mean():
     weights = bootstrap_weights([0, 1], np.random.default_rng(0))
     one, none = mean_estimates(weights, np.array([[0.3, np.nan], [np.nan, np.nan]]))
     assert one is not None and (one.mean, one.low, one.high) == (0.3, None, None)
@@ -123,7 +108,7 @@ def test_a_single_value_has_no_interval_and_none_has_no_mean() -> None:
     assert none is None
 
 
-def test_a_ratio_is_taken_over_the_starts_that_both_have() -> None:
+def test_a_ratio_is_taken_over_the_starts_that_both_have():
     weights = bootstrap_weights([0, 1, 2], np.random.default_rng(0))
     mine, other = np.array([0.4, 0.6, 0.9]), np.array([0.2, 0.3, np.nan])
     ratio = ratio_estimate(weights, mine, other)
@@ -131,14 +116,14 @@ def test_a_ratio_is_taken_over_the_starts_that_both_have() -> None:
     assert (ratio.mean, ratio.low, ratio.high) == pytest.approx((2.0, 2.0, 2.0))
 
 
-def test_a_ratio_to_nothing_is_none_and_to_next_to_nothing_is_unbounded() -> None:
+def test_a_ratio_to_nothing_is_none_and_to_next_to_nothing_is_unbounded():
     weights = bootstrap_weights([0, 1], np.random.default_rng(0))
     assert ratio_estimate(weights, np.array([0.4, 0.4]), np.zeros(2)) is None
     ratio = ratio_estimate(weights, np.array([0.4, 0.4]), np.array([0.0, 0.2]))
     assert ratio is not None and (ratio.mean, ratio.high) == (4.0, None)
 
 
-def test_ranks_friedman_and_critical_difference_are_those_of_demsars_example() -> None:
+def test_ranks_friedman_and_critical_difference_are_those_of_demsars_example():
     ranks = rank_scores(NAMES, -DEMSAR, measure="auc", starts=14)
     expected = {"m+cf": 1.964, "m": 2.000, "cf": 2.893, "C4.5": 3.143}
     assert ranks.mean_ranks == pytest.approx(expected, abs=5e-4)
@@ -151,7 +136,7 @@ def test_ranks_friedman_and_critical_difference_are_those_of_demsars_example() -
 
 
 @pytest.mark.parametrize(("policies", "q"), [(2, 1.960), (4, 2.569), (10, 3.164)])
-def test_critical_differences_follow_nemenyis_table(policies: int, q: float) -> None:
+def test_critical_differences_follow_nemenyis_table(policies, q):
     # Demšar's table 5 (a)
     expected = q * (policies * (policies + 1) / (6 * 12)) ** 0.5
     assert critical_difference(policies, 12) == pytest.approx(expected, abs=2e-3)
@@ -168,13 +153,13 @@ def crossbars(mean_ranks: dict[str, float], critical: float) -> list[tuple[float
     return sorted((float(min(each)), float(max(each))) for each in ends)
 
 
-def test_a_crossbar_joins_policies_that_do_not_differ_and_never_lies_inside_another() -> None:
+def test_a_crossbar_joins_policies_that_do_not_differ_and_never_lies_inside_another():
     found = crossbars({"a": 1.0, "b": 1.8, "c": 2.2, "d": 5.0, "e": 5.5}, 1.0)
     assert found == [(1.0, 1.8), (1.8, 2.2), (5.0, 5.5)]
     assert crossbars({"a": 1.0, "b": 3.0}, 1.0) == []
 
 
-def test_the_diagram_names_each_policy_with_its_rank_in_its_own_emphasis() -> None:
+def test_the_diagram_names_each_policy_with_its_rank_in_its_own_emphasis():
     ranks = PolicyRanks(
         measure="harvest", topics=9, starts=9, critical_difference=0.5,
         mean_ranks={"focused": 1.0, "b$": 2.0, "c": 2.0, "bfs": 4.0},
@@ -188,19 +173,19 @@ def test_the_diagram_names_each_policy_with_its_rank_in_its_own_emphasis() -> No
         assert (weight == "bold") is mine.main
 
 
-def test_all_tied_everywhere_is_no_difference() -> None:
+def test_all_tied_everywhere_is_no_difference():
     ranks = rank_scores(("a", "b", "c"), np.full((4, 3), 0.5), measure="harvest", starts=4)
     assert (ranks.friedman, ranks.p) == (0.0, 1.0)
     assert set(ranks.mean_ranks.values()) == {2.0}
 
 
-def test_a_median_may_lie_among_those_that_never_came() -> None:
+def test_a_median_may_lie_among_those_that_never_came():
     assert lower_median(np.array([3.0, 1.0, np.inf])) == 3.0
     assert lower_median(np.array([3.0, np.inf, np.inf, np.nan])) is None
     assert lower_median(np.array([np.nan])) is None
 
 
-def test_the_interval_of_a_median_covers_as_often_as_it_says() -> None:
+def test_the_interval_of_a_median_covers_as_often_as_it_says():
     rng = np.random.default_rng(1)
     covered = 0
     for _ in range(200):
@@ -211,6 +196,6 @@ def test_the_interval_of_a_median_covers_as_often_as_it_says() -> None:
     assert 0.88 <= covered / 200 <= 0.99
 
 
-def test_a_median_of_one_start_has_no_interval() -> None:
+def test_a_median_of_one_start_has_no_interval():
     weights = bootstrap_weights(["a", "b"], np.random.default_rng(0))
     assert median_interval(weights, np.array([1.0, np.nan])) == (None, None)

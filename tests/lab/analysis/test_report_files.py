@@ -1,7 +1,5 @@
 """The report's files: tables that fit, plots, and a page that escapes all names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from html.parser import HTMLParser
@@ -95,7 +93,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
     return write_comparison_report(document(two_topics("shark", "dfs")), folder)
 
 
-def test_the_folder_has_report_frames_and_pictures(written: Sequence[Path]) -> None:
+def test_the_folder_has_report_frames_and_pictures(written):
     names = {path.name for path in written}
     assert written[0].name == "report.html"
     assert {"runs.csv", "runs.parquet", "curves.parquet", "summary.csv", "paired.csv"} <= names
@@ -110,16 +108,14 @@ def test_the_folder_has_report_frames_and_pictures(written: Sequence[Path]) -> N
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_no_name_in_a_csv_file_is_a_formula(tmp_path: Path) -> None:
+def test_no_name_in_a_csv_file_is_a_formula(tmp_path):
     rows = [row | {"web": '=HYPERLINK("http://x.test")'} for row in two_topics("focused", "bfs")]
     write_comparison_report(document(rows), tmp_path)
     webs = pd.read_csv(tmp_path / "runs.csv")["web"]
     assert set(webs) == {'\'=HYPERLINK("http://x.test")'}
 
 
-def test_calibration_ablations_and_pages_needed_have_files_and_sections(
-    tmp_path: Path,
-) -> None:
+def test_calibration_ablations_and_pages_needed_have_files_and_sections(tmp_path):
     rows = two_topics("bfs", "focused-without-url", "focused")
     for row in rows:
         row["score_bins"] = [[1, 40, 8, 6.0, 6.5]] if "focused" in row["policy"] else None
@@ -139,7 +135,7 @@ def test_calibration_ablations_and_pages_needed_have_files_and_sections(
     assert "Pages needed for what bfs finds" in page
 
 
-def test_a_comparison_without_them_has_no_such_files_and_sections(plain: Sequence[Path]) -> None:
+def test_a_comparison_without_them_has_no_such_files_and_sections(plain):
     names = {path.name for path in plain}
     assert (
         not {"ablations.csv", "pages_to_baseline.csv", "calibration.csv", "reliability.svg"} & names
@@ -150,7 +146,7 @@ def test_a_comparison_without_them_has_no_such_files_and_sections(plain: Sequenc
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_unreachable_starts_have_a_section_and_a_file_of_their_own(tmp_path: Path) -> None:
+def test_unreachable_starts_have_a_section_and_a_file_of_their_own(tmp_path):
     rows = two_topics("focused", "bfs")
     rows += [run(policy, 0.0, seeds="off-topic:5", reachable=0) for policy in ("focused", "bfs")]
     write_comparison_report(document(rows), tmp_path)
@@ -162,18 +158,18 @@ def test_unreachable_starts_have_a_section_and_a_file_of_their_own(tmp_path: Pat
     assert pd.read_csv(tmp_path / "runs.csv")["reachable"].eq(0).sum() == 2
 
 
-def test_without_unreachable_starts_there_is_no_section(plain: Sequence[Path]) -> None:
+def test_without_unreachable_starts_there_is_no_section(plain):
     assert "unreachable.csv" not in {path.name for path in plain}
     assert "cannot be reached" not in page_of(plain[0].parent)
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_shares_of_the_oracles_have_a_table(tmp_path: Path) -> None:
+def test_shares_of_the_oracles_have_a_table(tmp_path):
     write_comparison_report(document(two_topics("focused", "oracle", "path-oracle")), tmp_path)
     assert "what perfect link evidence attains" in page_of(tmp_path)
 
 
-def test_hostile_names_are_text_in_the_page_and_in_its_pictures(tmp_path: Path) -> None:
+def test_hostile_names_are_text_in_the_page_and_in_its_pictures(tmp_path):
     rows = [
         run(policy, 0.3, topic=topic, seeds=HOSTILE, web=HOSTILE)
         for policy in ("focused", "bfs")
@@ -193,25 +189,23 @@ def test_hostile_names_are_text_in_the_page_and_in_its_pictures(tmp_path: Path) 
             assert not list(root.iter("{http://www.w3.org/2000/svg}script"))
 
 
-def test_the_page_loads_nothing(page: str) -> None:
+def test_the_page_loads_nothing(page):
     tags = Tags(page)
     assert all(source.startswith("#") for source in tags.sources)
     assert not {"script", "link", "img", "iframe"} & set(tags.names)
 
 
-def test_ids_are_in_the_page_once(page: str) -> None:
+def test_ids_are_in_the_page_once(page):
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
     assert set(re.findall(r"url\(#([^)]+)\)", page)) <= set(ids)
 
 
-def test_the_page_has_the_command(page: str) -> None:
+def test_the_page_has_the_command(page):
     assert "focused compare --web &#39;my web&#39; --policies focused,bfs" in page
 
 
-def test_the_same_document_gives_the_same_page_and_pictures(
-    written: Sequence[Path], tmp_path: Path
-) -> None:
+def test_the_same_document_gives_the_same_page_and_pictures(written, tmp_path):
     write_comparison_report(document(two_topics("focused", "bfs"), command=COMMAND), tmp_path)
     same = [path for path in written if path.suffix in (".html", ".svg")]
     assert len(same) > 3
@@ -220,26 +214,26 @@ def test_the_same_document_gives_the_same_page_and_pictures(
 
 
 @pytest.mark.parametrize("rows", [[], [run("focused", 0.4)], [run("bfs", 0.0, fetched=1)]])
-def test_none_and_single_runs_have_a_report_too(tmp_path: Path, rows: list[Row]) -> None:
+def test_none_and_single_runs_have_a_report_too(tmp_path, rows):
     write_comparison_report(document(rows), tmp_path)
     assert "</html>" in page_of(tmp_path)
 
 
-def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(FocusedError, match="cannot be written"):
         write_comparison_report(document([run("bfs", 0.2)]), tmp_path / "file" / "folder")
 
 
 @pytest.mark.parametrize("policies", [("focused", "bfs", "oracle"), MANY])
-def test_tables_fit_a_hundred_columns_and_cut_no_figure(policies: tuple[str, ...]) -> None:
+def test_tables_fit_a_hundred_columns_and_cut_no_figure(policies):
     text = printed(with_scores(two_topics(*policies)))
     assert max(map(len, text.splitlines())) <= 100
     assert "…" not in text
     assert all(policy in text for policy in policies)
 
 
-def test_names_of_ablations_are_cut_distinctly_and_their_tables_fit() -> None:
+def test_names_of_ablations_are_cut_distinctly_and_their_tables_fit():
     parts = ("exploration-of-hosts", "other-host", "word")
     policies = ["focused", *(f"focused-without-{part}" for part in parts), "bfs"]
     text = printed(with_scores(two_topics(*policies)))
@@ -248,19 +242,19 @@ def test_names_of_ablations_are_cut_distinctly_and_their_tables_fit() -> None:
     assert "…without-other-host" in text and "focused-without-word" in text
 
 
-def test_names_of_custom_policies_are_cut_to_their_ends() -> None:
+def test_names_of_custom_policies_are_cut_to_their_ends():
     own = ("my_project.policies.shorter.policy", "my_project.policies.longer.policy")
     text = printed(two_topics(*own))
     assert "ies.shorter.policy" in text and "ies.longer.policy" in text
 
 
-def test_the_terminal_is_not_steered_by_names() -> None:
+def test_the_terminal_is_not_steered_by_names():
     rows = [run(policy, 0.3, topic=HOSTILE, seeds=HOSTILE) for policy in ("focused", "bfs")]
     rows += [run("bfs", 0.0, topic=HOSTILE, web=HOSTILE, seeds=HOSTILE, reachable=0)]
     assert "\x1b[31m" not in printed(rows)
 
 
-def test_what_a_run_left_of_its_budget_counts_as_off_topic_in_its_curve() -> None:
+def test_what_a_run_left_of_its_budget_counts_as_off_topic_in_its_curve():
     (early,) = runs_of([run("bfs", 0.5, fetched=50)])
     curve = resample_curve(early, "harvest")
     assert curve[49] == pytest.approx(0.5)
@@ -268,7 +262,7 @@ def test_what_a_run_left_of_its_budget_counts_as_off_topic_in_its_curve() -> Non
     assert resample_curve(early, "recall")[99] == pytest.approx(25 / 200)
 
 
-def test_labels_keep_their_distance_and_their_order() -> None:
+def test_labels_keep_their_distance_and_their_order():
     heights = [0.5, 0.51, 0.505, 0.98, 1.0, 0.1]
     placed = spread_labels(heights, 0.05)
     assert (np.diff(np.sort(placed)) >= 0.05 - 1e-9).all()

@@ -6,8 +6,6 @@ files, in truth) and ``Packages``, the stanzas that ``apt-cache show`` and
 Each call is written to ``calls``.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import sys

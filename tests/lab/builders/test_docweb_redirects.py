@@ -46,9 +46,7 @@ def finder() -> RedirectFinder:
         ("https://docs.example.org/3/guide.html?highlight=x", PAGES[1]),
     ],
 )
-def test_an_address_that_means_a_page_leads_to_it(
-    finder: RedirectFinder, address: str, target: str
-) -> None:
+def test_an_address_that_means_a_page_leads_to_it(finder, address, target):
     redirect = finder.find(address)
     assert redirect is not None
     assert redirect.target == target
@@ -66,13 +64,11 @@ def test_an_address_that_means_a_page_leads_to_it(
         "http://[broken",
     ],
 )
-def test_served_unknown_and_broken_addresses_have_no_redirect(
-    finder: RedirectFinder, address: str
-) -> None:
+def test_served_unknown_and_broken_addresses_have_no_redirect(finder, address):
     assert finder.find(address) is None
 
 
-def test_each_url_is_redirected_once(finder: RedirectFinder) -> None:
+def test_each_url_is_redirected_once(finder):
     addresses = ["http://docs.example.org/3/guide.html", "http://docs.example.org/3/guide.html#a"]
     assert len(list(finder.redirects(addresses))) == 1
 
@@ -82,9 +78,7 @@ def test_each_url_is_redirected_once(finder: RedirectFinder) -> None:
     path=st.from_regex(r"(?:[23a-z.]{1,8}/){0,3}(?:[a-z]{1,8}(?:\.html?)?)?", fullmatch=True),
     scheme=st.sampled_from(["http", "https"]),
 )
-def test_a_redirect_always_leads_from_a_url_that_is_not_a_page_to_one_that_is(
-    host: str, path: str, scheme: str
-) -> None:
+def test_a_redirect_always_leads_from_a_url_that_is_not_a_page_to_one_that_is(host, path, scheme):
     redirect = RedirectFinder(PAGES, BASES, RULES).find(f"{scheme}://{host}/{path}")
     assert redirect is None or (redirect.target in PAGES and redirect.url not in PAGES)
 
@@ -110,7 +104,7 @@ def test_a_redirect_always_leads_from_a_url_that_is_not_a_page_to_one_that_is(
         ),
     ],
 )
-def test_the_shipped_rules_know_the_usual_other_addresses(address: str, target: str) -> None:
+def test_the_shipped_rules_know_the_usual_other_addresses(address, target):
     bases = [package.base for package in load_doc_packages("full")]
     redirect = RedirectFinder([target], bases, load_aliases()).find(address)
     assert redirect is not None

@@ -1,7 +1,5 @@
 """Specification of changing webs: pages that change, appear and vanish by change histories."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -102,7 +100,7 @@ def linked_from(changing: ChangingWeb, url: str, time: float) -> set[str]:
     }
 
 
-def test_before_its_first_change_a_page_is_as_it_was_recorded(recorded: RecordedWeb) -> None:
+def test_before_its_first_change_a_page_is_as_it_was_recorded(recorded):
     changing = ChangingWeb(recorded, histories(CREATED), QUIET)
     for url in changing.page_urls:
         response, original = changing.response_at(url, START), recorded.get(url)
@@ -111,7 +109,7 @@ def test_before_its_first_change_a_page_is_as_it_was_recorded(recorded: Recorded
         assert response.body == original.body
 
 
-def test_a_page_changes_at_the_times_of_its_history(recorded: RecordedWeb) -> None:
+def test_a_page_changes_at_the_times_of_its_history(recorded):
     changes = (CREATED, *(Change(ChangeKind.CHANGED, day * DAY_S, 30, 10) for day in (50, 90)))
     changing = ChangingWeb(recorded, histories(*changes), QUIET)
     url = next(url for url in changing.page_urls if len(changing.changes_of(url)) == 2)
@@ -122,7 +120,7 @@ def test_a_page_changes_at_the_times_of_its_history(recorded: RecordedWeb) -> No
     assert len(set(bodies)) == 3
 
 
-def test_equal_arguments_give_equal_responses(folder: Path) -> None:
+def test_equal_arguments_give_equal_responses(folder):
     def responses() -> list[RecordedResponse | None]:
         with RecordedWeb.open(folder) as web:
             changing = ChangingWeb(web, histories(CREATED, Change(ChangeKind.CHANGED, 9.0)), LOUD)
@@ -131,9 +129,7 @@ def test_equal_arguments_give_equal_responses(folder: Path) -> None:
     assert responses() == responses()
 
 
-def test_a_created_page_is_missing_before_and_linked_from_hubs_after(
-    recorded: RecordedWeb,
-) -> None:
+def test_a_created_page_is_missing_before_and_linked_from_hubs_after(recorded):
     changing = ChangingWeb(recorded, histories(Change(ChangeKind.CREATED, 100 * DAY_S, 50)), QUIET)
     url, created_at = page_of(changing, ChangeKind.CREATED)
     before, after = (changing.response_at(url, created_at + s) for s in (-1.0, 0.0))
@@ -147,7 +143,7 @@ def test_a_created_page_is_missing_before_and_linked_from_hubs_after(
     assert len(hubs) == 2
 
 
-def test_a_link_to_a_redirect_to_a_new_page_appears_with_the_page(tmp_path: Path) -> None:
+def test_a_link_to_a_redirect_to_a_new_page_appears_with_the_page(tmp_path):
     with RecordedWebWriter(tmp_path / "web", "food", "test") as writer:
         headers = {"Content-Type": "text/html"}
         writer.add(HOME, 200, headers, html("home", "/moved", text="Some words about food"))
@@ -164,7 +160,7 @@ def test_a_link_to_a_redirect_to_a_new_page_appears_with_the_page(tmp_path: Path
         assert linked_from(changing, f"{HOST}/moved", created_at) == {HOME}
 
 
-def test_a_new_link_is_a_change_of_the_hub(recorded: RecordedWeb) -> None:
+def test_a_new_link_is_a_change_of_the_hub(recorded):
     changing = ChangingWeb(recorded, histories(Change(ChangeKind.CREATED, 100 * DAY_S, 50)), QUIET)
     url, created_at = page_of(changing, ChangeKind.CREATED)
     assert Change(ChangeKind.CHANGED, created_at, 1, 0) in changing.changes_of(HOME)
@@ -172,7 +168,7 @@ def test_a_new_link_is_a_change_of_the_hub(recorded: RecordedWeb) -> None:
     assert url.rpartition("/")[2] not in read(changing.response_at(HOME, created_at - 1)).text
 
 
-def test_a_deleted_page_is_gone(recorded: RecordedWeb) -> None:
+def test_a_deleted_page_is_gone(recorded):
     gone = (CREATED, Change(ChangeKind.DELETED, 100 * DAY_S, 0, 50))
     changing = ChangingWeb(recorded, histories(*gone), QUIET)
     url, deleted_at = page_of(changing, ChangeKind.DELETED)
@@ -181,7 +177,7 @@ def test_a_deleted_page_is_gone(recorded: RecordedWeb) -> None:
     assert statuses[1] == statuses[2] == changing.behaviour("food.example").gone_status
 
 
-def test_home_pages_and_directories_always_exist(recorded: RecordedWeb) -> None:
+def test_home_pages_and_directories_always_exist(recorded):
     short = (Change(ChangeKind.CREATED, 10 * DAY_S, 9), Change(ChangeKind.DELETED, 20 * DAY_S))
     pages = tuple(PageChanges(str(number), short) for number in range(5))
     end = PageChanges("z", (CREATED, Change(ChangeKind.CHANGED, END - START)))
@@ -191,7 +187,7 @@ def test_home_pages_and_directories_always_exist(recorded: RecordedWeb) -> None:
     assert directory_pages(urls) == {"http://a/", "http://a/b/"}
 
 
-def test_other_responses_stay_as_recorded(recorded: RecordedWeb) -> None:
+def test_other_responses_stay_as_recorded(recorded):
     changing = ChangingWeb(recorded, histories(CREATED), QUIET)
     assert changing.response_at(f"{HOST}/old", START) == recorded.get(f"{HOST}/old")
     assert changing.response_at(f"{HOST}/nowhere", START) is None
@@ -199,7 +195,7 @@ def test_other_responses_stay_as_recorded(recorded: RecordedWeb) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_validators_change_with_the_version_and_only_then(recorded: RecordedWeb, seed: int) -> None:
+def test_validators_change_with_the_version_and_only_then(recorded, seed):
     options = ChangeOptions(seed=seed, sitemaps=0.0, feeds=0.0, noise=0.5)
     changes = (CREATED, Change(ChangeKind.CHANGED, 100 * DAY_S, 30, 10))
     changing = ChangingWeb(recorded, histories(*changes), options)
@@ -224,7 +220,7 @@ def test_validators_change_with_the_version_and_only_then(recorded: RecordedWeb,
     assert kind != "strong" or not changing.behaviour("food.example").has_noise
 
 
-def test_noise_changes_the_bytes_but_not_the_version(recorded: RecordedWeb) -> None:
+def test_noise_changes_the_bytes_but_not_the_version(recorded):
     changing = ChangingWeb(recorded, histories(CREATED), ChangeOptions(noise=1.0))
     one, other = (changing.response_at(HOME, at_day(day)) for day in (10, 11))
     assert one is not None
@@ -233,9 +229,7 @@ def test_noise_changes_the_bytes_but_not_the_version(recorded: RecordedWeb) -> N
     assert changing.version_at(HOME, at_day(10)) == changing.version_at(HOME, at_day(11))
 
 
-def test_sitemap_and_feed_announce_existing_pages_and_their_changes(
-    recorded: RecordedWeb,
-) -> None:
+def test_sitemap_and_feed_announce_existing_pages_and_their_changes(recorded):
     changing = ChangingWeb(recorded, histories(Change(ChangeKind.CREATED, 100 * DAY_S, 50)), LOUD)
     url, created_at = page_of(changing, ChangeKind.CREATED)
 
@@ -258,9 +252,7 @@ def test_sitemap_and_feed_announce_existing_pages_and_their_changes(
     assert b'type="application/atom+xml" href="/changes.atom"' in home.body
 
 
-def test_a_host_that_announces_nothing_lists_only_the_pages_of_the_start(
-    recorded: RecordedWeb,
-) -> None:
+def test_a_host_that_announces_nothing_lists_only_the_pages_of_the_start(recorded):
     seed = next(seed for seed in range(99) if _announces_nothing(seed))
     options = ChangeOptions(seed=seed, sitemaps=1.0, feeds=0.0, announced=0.0)
     changing = ChangingWeb(recorded, histories(Change(ChangeKind.CREATED, 99 * DAY_S, 50)), options)
@@ -277,7 +269,7 @@ def _announces_nothing(seed: int) -> bool:
     return host_behaviour("food.example", ChangeOptions(seed, announced=0.0)).announced == 0.0
 
 
-def test_histories_are_moved_by_weeks_and_each_page_is_used_once() -> None:
+def test_histories_are_moved_by_weeks_and_each_page_is_used_once():
     urls = [f"{HOST}/{number}" for number in range(6)] + ["https://b.example/"]
     pages = tuple(
         PageChanges(str(number), (CREATED, Change(ChangeKind.CHANGED, 5.0 * number)))
@@ -292,14 +284,14 @@ def test_histories_are_moved_by_weeks_and_each_page_is_used_once() -> None:
     assert shifts.pop() % WEEK_S == 0
 
 
-def test_pages_without_a_history_never_change(recorded: RecordedWeb) -> None:
+def test_pages_without_a_history_never_change(recorded):
     only = SiteChanges("x", (PageChanges("a", (CREATED, Change(ChangeKind.CHANGED, 0.0))),))
     changing = ChangingWeb(recorded, [only, SiteChanges("empty", ())], QUIET)
     assert sum(len(changing.changes_of(url)) for url in changing.page_urls) == 1
     assert all(changing.exists_at(url, START) for url in changing.page_urls)
 
 
-def test_the_truth_is_a_history_of_each_host(recorded: RecordedWeb, tmp_path: Path) -> None:
+def test_the_truth_is_a_history_of_each_host(recorded, tmp_path):
     changing = ChangingWeb(recorded, histories(Change(ChangeKind.CREATED, 100 * DAY_S, 50)), QUIET)
     write_truth(tmp_path / "truth", changing)
     history = read_change_history(tmp_path / "truth" / "food.example.tsv.gz")
@@ -310,6 +302,6 @@ def test_the_truth_is_a_history_of_each_host(recorded: RecordedWeb, tmp_path: Pa
 
 
 @pytest.mark.parametrize("wrong", [{"noise": 1.5}, {"years": 0.0}, {"feeds": float("nan")}])
-def test_options_out_of_range_are_refused(wrong: dict[str, float]) -> None:
+def test_options_out_of_range_are_refused(wrong):
     with pytest.raises(ConfigurationError):
         ChangeOptions(**wrong)  # type: ignore[arg-type]

@@ -1,7 +1,5 @@
 """The lists of a changing web in the simulator state what the web's server states."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -88,9 +86,7 @@ def served(changing: ChangingWeb, kind: str, at: float) -> dict[str, int]:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("kind", PATHS)
-def test_a_list_names_the_pages_and_times_that_the_server_names(
-    web: RecordedWeb, kind: str, seed: int
-) -> None:
+def test_a_list_names_the_pages_and_times_that_the_server_names(web, kind, seed):
     changing = serve(web, options(announced=0.5, seed=seed))
     window, lists = lists_of(changing)
     for day in range(0, 365, 5):
@@ -98,13 +94,13 @@ def test_a_list_names_the_pages_and_times_that_the_server_names(
         assert stated_by(lists[HOST, kind], window, at) == served(changing, kind, at)
 
 
-def test_the_silence_of_a_sitemap_may_be_news_and_that_of_a_feed_not(web: RecordedWeb) -> None:
+def test_the_silence_of_a_sitemap_may_be_news_and_that_of_a_feed_not(web):
     _, lists = lists_of(serve(web, options()))
     assert lists[HOST, "sitemap"].is_complete
     assert not lists[HOST, "feed"].is_complete
 
 
-def test_lists_name_only_the_pages_of_the_window(web: RecordedWeb) -> None:
+def test_lists_name_only_the_pages_of_the_window(web):
     changing = serve(web, options())
     truth = changing.true_changes()
     window = restrict_window(true_window(truth, START, END), URLS[:1])
@@ -112,12 +108,12 @@ def test_lists_name_only_the_pages_of_the_window(web: RecordedWeb) -> None:
     assert stated_by(found, window, END).keys() <= {URLS[0]}
 
 
-def test_a_host_without_a_list_has_none(web: RecordedWeb) -> None:
+def test_a_host_without_a_list_has_none(web):
     silent = ChangeOptions(sitemaps=0.0, feeds=0.0)
     assert lists_of(serve(web, silent))[1] == {}
 
 
-def test_a_feed_forgets_the_oldest_entry(tmp_path: Path) -> None:
+def test_a_feed_forgets_the_oldest_entry(tmp_path):
     urls = [f"{SITE}/{number}.html" for number in range(MAX_ENTRIES + 2)]
     changes = [
         (Change(ChangeKind.CREATED, START), Change(ChangeKind.CHANGED, START + (day + 1) * DAY_S))

@@ -1,7 +1,5 @@
 """``focused compare-revisits``: runs, statistics, output, and messages for invalid input."""
 
-from __future__ import annotations
-
 import csv
 import json
 from functools import partial
@@ -53,7 +51,7 @@ def read_csv(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_the_tables_show_each_policy_and_measure(compared: tuple[Result, Path]) -> None:
+def test_the_tables_show_each_policy_and_measure(compared):
     result, _ = compared
     for words in (
         "Freshness, %",
@@ -67,7 +65,7 @@ def test_the_tables_show_each_policy_and_measure(compared: tuple[Result, Path]) 
         assert name in result.output
 
 
-def test_the_report_has_data_and_curves(compared: tuple[Result, Path]) -> None:
+def test_the_report_has_data_and_curves(compared):
     _, out = compared
     document = json.loads((out / "revisits.json").read_text())
     assert document["settings"]["repeats"] == 2
@@ -86,7 +84,7 @@ def test_the_report_has_data_and_curves(compared: tuple[Result, Path]) -> None:
         assert "<svg" in (out / f"{name}.svg").read_text()
 
 
-def test_measures_are_within_their_bounds(compared: tuple[Result, Path]) -> None:
+def test_measures_are_within_their_bounds(compared):
     _, out = compared
     for row in read_csv(out / "measures.csv"):
         assert 0 <= float(row["freshness_low"]) <= float(row["freshness"]) <= 1
@@ -102,7 +100,7 @@ def test_measures_are_within_their_bounds(compared: tuple[Result, Path]) -> None
             assert float(row["gain"]) == pytest.approx(expected)
 
 
-def test_several_processes_give_the_same_figures() -> None:
+def test_several_processes_give_the_same_figures():
     settings = RevisitSettings(
         (), bursty=True, policies=("nutch",), intervals_days=(30.0,), years=0.5,
         warm_up_days=60, max_pages=5,
@@ -118,13 +116,13 @@ def test_several_processes_give_the_same_figures() -> None:
     assert figures(1) == figures(2)
 
 
-def test_all_names_every_policy_and_bound() -> None:
+def test_all_names_every_policy_and_bound():
     runs = plan_runs(RevisitSettings((), poisson=True, intervals_days=(7.0,)))
     names = {run.policy for run in runs}
     assert names == {*revisit_policy_names(), "optimal-true-rates", "upper-bound"}
 
 
-def test_each_policy_sees_the_same_pages() -> None:
+def test_each_policy_sees_the_same_pages():
     settings = RevisitSettings((), bursty=True, years=0.5, warm_up_days=10, max_pages=5)
     runs = [run for run in plan_runs(settings) if run.policy in ("uniform", "nutch")]
     pages = {
@@ -135,7 +133,7 @@ def test_each_policy_sees_the_same_pages() -> None:
     assert len({found for _, found in pages}) == 1
 
 
-def test_dates_of_changes_reach_the_policies_that_use_them() -> None:
+def test_dates_of_changes_reach_the_policies_that_use_them():
     def fresh_s(policy: str, *, dated: bool) -> float:
         settings = RevisitSettings(
             (), bursty=True, years=1, warm_up_days=30, max_pages=20, dated=dated
@@ -152,7 +150,7 @@ def row(policy: str, site: str, fresh_s: float, *, caught: int = 1) -> SiteRow:
     )
 
 
-def test_the_gain_is_the_share_of_the_gap_between_uniform_and_optimal() -> None:
+def test_the_gain_is_the_share_of_the_gap_between_uniform_and_optimal():
     rows = [
         row("uniform", "a", 50),
         row("uniform", "b", 70),
@@ -170,7 +168,7 @@ def test_the_gain_is_the_share_of_the_gap_between_uniform_and_optimal() -> None:
     assert rank_policies(list(found.values())) == ["mine", "uniform", "optimal-true-rates"]
 
 
-def test_one_site_has_no_interval_and_no_gap_no_gain() -> None:
+def test_one_site_has_no_interval_and_no_gap_no_gain():
     rows = [row(name, "a", 50) for name in ("uniform", "optimal-true-rates", "mine")]
     found = {each.policy: each for each in summarise(rows)}
     assert found["mine"].freshness.low is None
@@ -189,22 +187,20 @@ def test_one_site_has_no_interval_and_no_gap_no_gain() -> None:
         (("missing.tsv.gz",), "missing.tsv.gz"),
     ],
 )
-def test_invalid_input_is_one_line_with_status_2(
-    arguments: tuple[str, ...], message: str, tmp_path: Path
-) -> None:
+def test_invalid_input_is_one_line_with_status_2(arguments, message, tmp_path):
     result = compare(*arguments, "--out", str(tmp_path / "out"), status=2)
     assert message in result.output
     assert not (tmp_path / "out").exists()
 
 
-def test_two_histories_of_one_name_are_refused(histories: list[str], tmp_path: Path) -> None:
+def test_two_histories_of_one_name_are_refused(histories, tmp_path):
     again = tmp_path / Path(histories[0]).name
     again.write_bytes(Path(histories[0]).read_bytes())
     result = compare(histories[0], str(again), *SMALL, "--out", str(tmp_path / "out"), status=2)
     assert "two change histories have the name 'bursty-1'" in result.output
 
 
-def test_an_empty_history_is_refused(tmp_path: Path) -> None:
+def test_an_empty_history_is_refused(tmp_path):
     path = tmp_path / "empty.tsv"
     path.write_text("")
     settings = RevisitSettings((str(path),))

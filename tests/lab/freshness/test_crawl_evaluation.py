@@ -1,9 +1,5 @@
 """Specification of the evaluation of a crawl of a changing web."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from focused.archive.page_history import VisitResult, VisitRow
@@ -55,7 +51,7 @@ TRUTH = [
 WINDOW = true_window(TRUTH, START, END)
 
 
-def test_a_window_has_a_life_for_each_creation() -> None:
+def test_a_window_has_a_life_for_each_creation():
     lives = [(life.name, life.created_at, life.deleted_at, life.changes) for life in WINDOW.pages]
     never = float("inf")
     assert lives == [
@@ -66,7 +62,7 @@ def test_a_window_has_a_life_for_each_creation() -> None:
     ]
 
 
-def test_a_copy_is_fresh_until_the_page_changes() -> None:
+def test_a_copy_is_fresh_until_the_page_changes():
     """Fetched at 10 and 70; stale from 20 to 70; 90 s in the collection."""
     evaluation = evaluate_crawl(WINDOW, START, {A: CrawlVisits([1_010.0, 1_070.0], requests=2)})
     assert evaluation.result.freshness == pytest.approx(40 / 90)
@@ -74,7 +70,7 @@ def test_a_copy_is_fresh_until_the_page_changes() -> None:
     assert evaluation.requests == 2
 
 
-def test_a_visit_that_brought_no_content_makes_no_copy_fresh() -> None:
+def test_a_visit_that_brought_no_content_makes_no_copy_fresh():
     honest = CrawlVisits([1_010.0], requests=1)
     lied_to = CrawlVisits([1_010.0], requests=5)
     results = [evaluate_crawl(WINDOW, START, {A: each}).result for each in (honest, lied_to)]
@@ -82,12 +78,12 @@ def test_a_visit_that_brought_no_content_makes_no_copy_fresh() -> None:
     assert results[0].freshness == pytest.approx(10 / 90)
 
 
-def test_a_deleted_page_stays_until_it_is_found_gone() -> None:
+def test_a_deleted_page_stays_until_it_is_found_gone():
     visits = {C: CrawlVisits([1_010.0], found_gone=[1_060.0, 1_070.0], requests=3)}
     assert evaluate_crawl(WINDOW, START, visits).result.freshness == pytest.approx(30 / 50)
 
 
-def test_discovery_is_late_by_the_time_from_creation_to_download() -> None:
+def test_discovery_is_late_by_the_time_from_creation_to_download():
     visits = {B: CrawlVisits([1_065.0], requests=1)}
     discovery = evaluate_crawl(WINDOW, START, visits).discovery
     assert (discovery.created, discovery.found) == (2, 1)
@@ -96,7 +92,7 @@ def test_discovery_is_late_by_the_time_from_creation_to_download() -> None:
     assert (only.delays_s, only.mean_s, only.median_s) == ((15.0,), 15.0, 15.0)
 
 
-def test_visits_of_other_addresses_of_a_page_count() -> None:
+def test_visits_of_other_addresses_of_a_page_count():
     visits = {
         f"{C}index.html": CrawlVisits([1_010.0], requests=1),
         C.replace("https", "http"): CrawlVisits([1_020.0], requests=1),
@@ -105,7 +101,7 @@ def test_visits_of_other_addresses_of_a_page_count() -> None:
     assert evaluate_crawl(WINDOW, START, visits).requests == 2
 
 
-def test_the_pace_is_that_of_the_revisits_in_the_measured_time() -> None:
+def test_the_pace_is_that_of_the_revisits_in_the_measured_time():
     """Two of three revisits are measured; the page is in the collection for all of the 70 s."""
     window = true_window(TRUTH, START, END, warm_up_s=30.0)
     visits = {A: CrawlVisits([1_010.0], revisits=[1_020.0, 1_040.0, 1_060.0], requests=4)}
@@ -114,7 +110,7 @@ def test_the_pace_is_that_of_the_revisits_in_the_measured_time() -> None:
     assert evaluation.mean_interval_s == pytest.approx(70 / 2)
 
 
-def test_downloaded_pages_restrict_a_window_to_the_collection() -> None:
+def test_downloaded_pages_restrict_a_window_to_the_collection():
     visits = {
         A.replace("https", "http"): CrawlVisits([1_010.0], requests=1),
         B: CrawlVisits(requests=1),
@@ -124,7 +120,7 @@ def test_downloaded_pages_restrict_a_window_to_the_collection() -> None:
     assert [life.name for life in restrict_window(WINDOW, urls).pages] == [A]
 
 
-def test_a_window_may_be_limited_to_some_pages() -> None:
+def test_a_window_may_be_limited_to_some_pages():
     assert {life.name for life in true_window(TRUTH, START, END, only={B}).pages} == {B}
 
 
@@ -132,7 +128,7 @@ def visit(page: int, url: str, at: float, previous_at: float, result: VisitResul
     return VisitRow(page, url, at, previous_at, result)
 
 
-def test_the_first_revisit_tells_the_first_fetch() -> None:
+def test_the_first_revisit_tells_the_first_fetch():
     fetches = [(A, 200, 1_030.0), (B, 404, 1_011.0), (C, 200, 1_012.0)]
     revisits = [
         visit(0, A, 1_020.0, 1_010.0, VisitResult.NOT_MODIFIED),
@@ -149,7 +145,7 @@ def test_the_first_revisit_tells_the_first_fetch() -> None:
     }
 
 
-def test_the_truth_is_read_from_its_folder(tmp_path: Path) -> None:
+def test_the_truth_is_read_from_its_folder(tmp_path):
     with pytest.raises(ConfigurationError, match="--truth"):
         read_truth(tmp_path)
     write_change_history(tmp_path / "a.example.tsv.gz", TRUTH[0])

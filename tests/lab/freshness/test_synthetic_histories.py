@@ -1,7 +1,5 @@
 """Synthetic change histories."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -22,13 +20,13 @@ def gaps(sites: list[SiteChanges]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("make", [poisson_sites, bursty_sites])
-def test_a_seed_repeats_its_sites(make) -> None:
+def test_a_seed_repeats_its_sites(make):
     assert make(3, sites=2, pages=20) == make(3, sites=2, pages=20)
     assert make(3, sites=2, pages=20) != make(4, sites=2, pages=20)
 
 
 @pytest.mark.parametrize("make", [poisson_sites, bursty_sites])
-def test_pages_are_created_once_and_change_in_order(make) -> None:
+def test_pages_are_created_once_and_change_in_order(make):
     for site in make(1, sites=2, pages=50):
         for page in site.pages:
             assert [each.kind for each in page.changes].count(ChangeKind.CREATED) == 1
@@ -36,16 +34,16 @@ def test_pages_are_created_once_and_change_in_order(make) -> None:
             assert times == sorted(times)
 
 
-def test_gaps_of_poisson_pages_are_exponential() -> None:
+def test_gaps_of_poisson_pages_are_exponential():
     # The coefficient of variation of an exponential distribution is 1.
     assert gaps(poisson_sites(1)).std() == pytest.approx(1.0, abs=0.1)
 
 
-def test_gaps_of_bursty_pages_vary_more() -> None:
+def test_gaps_of_bursty_pages_vary_more():
     assert gaps(bursty_sites(1)).std() > 1.5
 
 
-def test_most_changes_of_bursty_sites_fall_on_days_with_many() -> None:
+def test_most_changes_of_bursty_sites_fall_on_days_with_many():
     many = total = 0
     for site in bursty_sites(1):
         days = [

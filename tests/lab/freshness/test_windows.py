@@ -1,7 +1,5 @@
 """Windows of change histories, and the bounds on them."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -38,27 +36,27 @@ def poisson_window(rates: list[float], days: float) -> Window:
     return Window(("site",), tuple(pages), days * DAY_S, 100 * DAY_S)
 
 
-def test_a_window_is_the_end_of_the_history() -> None:
+def test_a_window_is_the_end_of_the_history():
     history = site(a=[(CREATED, 0.0), (CHANGED, 100.0), (CHANGED, 900.0), (CHANGED, 1000.0)])
     (page,) = draw_window([history], seed=0, duration_s=300.0, warm_up_s=0.0).pages
     assert (page.created_at, page.changes) == (0.0, (200.0,))
 
 
-def test_a_page_that_is_created_again_is_another_page() -> None:
+def test_a_page_that_is_created_again_is_another_page():
     history = site(a=[(CREATED, 10.0), (DELETED, 20.0), (CREATED, 30.0), (CHANGED, 40.0)])
     pages = draw_window([history], seed=0, duration_s=100.0, warm_up_s=0.0).pages
     lives = sorted((page.created_at, page.deleted_at, page.changes) for page in pages)
     assert lives == [(0.0, 10.0, ()), (20.0, math.inf, (30.0,))]
 
 
-def test_a_seed_draws_the_same_pages_again() -> None:
+def test_a_seed_draws_the_same_pages_again():
     history = site(**{f"p{number}": [(CREATED, 0.0), (CHANGED, 50.0)] for number in range(50)})
     drawn = [draw_window([history], seed=seed, max_pages=10).pages for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
     assert len(drawn[0]) == 10
 
 
-def test_optimal_and_upper_bound_exceed_uniform() -> None:
+def test_optimal_and_upper_bound_exceed_uniform():
     window = poisson_window([0.005] * 40 + [0.05] * 40 + [1.0] * 20, 800)
     uniform, best = (
         simulate(policy, window, 20 * DAY_S).freshness
@@ -67,7 +65,7 @@ def test_optimal_and_upper_bound_exceed_uniform() -> None:
     assert uniform < best < upper_bound(window, 20 * DAY_S).freshness
 
 
-def test_the_upper_bound_visits_after_the_changes_that_last_longest() -> None:
+def test_the_upper_bound_visits_after_the_changes_that_last_longest():
     changes = (10 * DAY_S, 11 * DAY_S, 20 * DAY_S, 60 * DAY_S, 61 * DAY_S)
     page = PageLife(0, 0, 0.0, math.inf, changes)
     window = Window(("site",), (page,), 100 * DAY_S, 0.0)
@@ -78,7 +76,7 @@ def test_the_upper_bound_visits_after_the_changes_that_last_longest() -> None:
     assert days[2] == pytest.approx(100)
 
 
-def test_visits_for_late_changes_are_paid_from_the_late_budget() -> None:
+def test_visits_for_late_changes_are_paid_from_the_late_budget():
     changes = tuple(90 * DAY_S + hour * 3600 for hour in range(240))
     pages = tuple(PageLife(0, 0, 0.0, math.inf, changes) for _ in range(10))
     window = Window(("site",), pages, 100 * DAY_S, 0.0)
@@ -88,7 +86,7 @@ def test_visits_for_late_changes_are_paid_from_the_late_budget() -> None:
 
 
 @pytest.mark.parametrize("days", [7, 30, 120])
-def test_no_policy_exceeds_the_upper_bound(days: int) -> None:
+def test_no_policy_exceeds_the_upper_bound(days):
     window = draw_window(bursty_sites(3, sites=2, pages=40), seed=0, duration_s=2 * YEAR_S)
     lists = draw_lists(window, "all", 0)
     for name in ("uniform", "hazard", "nutch"):
@@ -96,7 +94,7 @@ def test_no_policy_exceeds_the_upper_bound(days: int) -> None:
         assert result.freshness <= upper_bound(window, days * DAY_S).freshness
 
 
-def test_uniform_visits_reach_the_analytic_freshness_of_poisson_pages() -> None:
+def test_uniform_visits_reach_the_analytic_freshness_of_poisson_pages():
     window = poisson_window([0.05] * 100, 1500)
     expected = 0.05 * 20
     freshness = simulate(find_revisit_policy("uniform"), window, 20 * DAY_S).freshness

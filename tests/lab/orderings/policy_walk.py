@@ -1,7 +1,5 @@
 """A queue that follows a policy as the crawl's does, and small webs to crawl."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """ACHE: links are scored by their page first, then by the trained classifier."""
 
-from __future__ import annotations
-
 import pytest
 
 from focused.orderings import PolicyInputs
@@ -41,7 +39,7 @@ def taught(relevance_of_ledgers: float = 0.1) -> tuple[Walk, list[Link], list[Li
     return crawl, harpoons, ledgers
 
 
-def test_before_it_has_learned_links_of_relevant_pages_come_first() -> None:
+def test_before_it_has_learned_links_of_relevant_pages_come_first():
     crawl = walk(f"{A}good", f"{A}bad")
     good, bad = urls("good", 50), urls("bad", 50)
     crawl.fetch(f"{A}bad", *bad)
@@ -49,7 +47,7 @@ def test_before_it_has_learned_links_of_relevant_pages_come_first() -> None:
     assert set(crawl.order[:50]) == set(good)
 
 
-def test_ties_are_broken_by_hash_and_depend_on_the_seed() -> None:
+def test_ties_are_broken_by_hash_and_depend_on_the_seed():
     orders = []
     for seed in (1, 1, 2):
         crawl = walk(A, seed=seed)
@@ -59,7 +57,7 @@ def test_ties_are_broken_by_hash_and_depend_on_the_seed() -> None:
     assert orders[0] != sorted(orders[0]) != urls("b", 50)
 
 
-def test_after_a_batch_all_waiting_links_are_rescored() -> None:
+def test_after_a_batch_all_waiting_links_are_rescored():
     crawl, harpoons, ledgers = taught()
     assert not crawl.moved
     waiting = {link.url for link in (*harpoons, *ledgers)} & crawl.queue.keys()
@@ -69,7 +67,7 @@ def test_after_a_batch_all_waiting_links_are_rescored() -> None:
     assert crawl.order[:10] and all("harpoon" in url for url in crawl.order[:10])
 
 
-def test_new_links_are_scored_by_the_trained_model() -> None:
+def test_new_links_are_scored_by_the_trained_model():
     crawl, _, ledgers = taught()
     crawl.fetch(ledgers[LAST].url)
     source = ledgers[10].url
@@ -82,7 +80,7 @@ def test_new_links_are_scored_by_the_trained_model() -> None:
     assert harpoon > 0.5 > ledger
 
 
-def test_priorities_are_tenths_of_probability_with_a_hash_within() -> None:
+def test_priorities_are_tenths_of_probability_with_a_hash_within():
     crawl, harpoons, ledgers = taught()
     crawl.fetch(ledgers[LAST].url)
     tenths = {int(crawl.priority(link.url) * 10) for link in harpoons[10:]}
@@ -91,7 +89,7 @@ def test_priorities_are_tenths_of_probability_with_a_hash_within() -> None:
     assert all(0.0 <= priority < 1.0 for priority in crawl.moved.values())
 
 
-def test_a_batch_of_one_class_trains_no_model() -> None:
+def test_a_batch_of_one_class_trains_no_model():
     crawl, _, ledgers = taught(relevance_of_ledgers=RELEVANT)
     crawl.fetch(ledgers[LAST].url, relevance=RELEVANT)
     assert crawl.moved == {}
@@ -103,7 +101,7 @@ def test_a_batch_of_one_class_trains_no_model() -> None:
     assert crawl.priority("http://ledger-host.test/11") > crawl.priority("http://dull.test/19")
 
 
-def test_a_redirect_gets_its_targets_relevance() -> None:
+def test_a_redirect_gets_its_targets_relevance():
     crawl, harpoons, ledgers = taught()
     straight = ledgers[LAST].url
     crawl.redirect(straight, f"{A}moved")
@@ -114,7 +112,7 @@ def test_a_redirect_gets_its_targets_relevance() -> None:
 
 
 @pytest.mark.parametrize("outcome", ["failed", "redirected"])
-def test_what_brought_no_page_is_no_part_of_a_batch(outcome: str) -> None:
+def test_what_brought_no_page_is_no_part_of_a_batch(outcome):
     crawl, _, ledgers = taught()
     if outcome == "failed":
         crawl.fail(ledgers[LAST].url)

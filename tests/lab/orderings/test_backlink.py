@@ -1,9 +1,6 @@
 """Backlink count: the link that most crawled pages have comes first."""
 
-from __future__ import annotations
-
 import math
-from pathlib import Path
 
 import pytest
 
@@ -12,13 +9,13 @@ from tests.lab.orderings.policy_walk import Walk, crawled, made
 A = "http://a.test/"
 
 
-def test_the_link_of_two_pages_comes_before_the_link_of_one(tmp_path: Path) -> None:
+def test_the_link_of_two_pages_comes_before_the_link_of_one(tmp_path):
     once, twice = f"{A}once", f"{A}twice"
     graph = {A: [f"{A}1", f"{A}2"], f"{A}1": [once, twice], f"{A}2": [twice], once: [], twice: []}
     assert crawled(made("backlink"), tmp_path, graph, A) == [A, f"{A}1", f"{A}2", twice, once]
 
 
-def test_the_priority_is_the_logarithm_of_the_count() -> None:
+def test_the_priority_is_the_logarithm_of_the_count():
     pages = [f"{A}{n}" for n in range(5)]
     walk = Walk(made("backlink"), *pages)
     for page in pages:

@@ -1,7 +1,5 @@
 """Combined importance: similarity, backlinks, location."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -29,11 +27,11 @@ def similarity(parent: float, verdict: float) -> float:
         ("http://a.test/x/y/z.html", 1 / 4),
     ],
 )
-def test_the_fewer_slashes_the_better(url: str, expected: float) -> None:
+def test_the_fewer_slashes_the_better(url, expected):
     assert location_importance(url) == pytest.approx(expected)
 
 
-def test_the_three_are_added_with_their_weights() -> None:
+def test_the_three_are_added_with_their_weights():
     walk = Walk(made("combined"), A)
     scores = walk.fetch(A, WHALE, DULL, relevance=RELEVANT)
     rest = 0.2 * 1 / 11 + 0.2 * 1 / 3
@@ -42,7 +40,7 @@ def test_the_three_are_added_with_their_weights() -> None:
     assert scores[1] == pytest.approx(0.6 * RELEVANT + rest)
 
 
-def test_each_parent_adds_a_backlink_and_the_best_one_counts_for_similarity() -> None:
+def test_each_parent_adds_a_backlink_and_the_best_one_counts_for_similarity():
     walk = Walk(made("combined"), A, f"{A}2", f"{A}3")
     walk.fetch(A, DULL, relevance=0.2)
     walk.fetch(f"{A}2", DULL, relevance=RELEVANT)

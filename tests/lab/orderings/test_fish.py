@@ -1,9 +1,6 @@
 """Fish-search: the position of a page's links in the list, and their depth left."""
 
-from __future__ import annotations
-
 from itertools import pairwise
-from pathlib import Path
 
 from focused_lab.orderings.fish import DEPTH, WIDTH
 from tests.lab.orderings.policy_walk import RELEVANT, Walk, crawled, made
@@ -19,7 +16,7 @@ def depth_left(walk: Walk, url: str) -> int:
     return int(walk.queue[url].features[0])
 
 
-def test_a_relevant_page_has_half_as_many_fish_again() -> None:
+def test_a_relevant_page_has_half_as_many_fish_again():
     walk = Walk(made("fish"), A, f"{A}dull")
     walk.fetch(A, *many("rich", 40), relevance=RELEVANT)
     walk.fetch(f"{A}dull", *many("poor", 40))
@@ -27,7 +24,7 @@ def test_a_relevant_page_has_half_as_many_fish_again() -> None:
     assert followed == [*many("rich", WIDTH * 3 // 2), *many("poor", WIDTH)]
 
 
-def test_links_of_relevant_pages_come_before_all_others(tmp_path: Path) -> None:
+def test_links_of_relevant_pages_come_before_all_others(tmp_path):
     graph = {
         A: [f"{A}rich", f"{A}dull"],
         f"{A}rich": [f"{A}rich/1", f"{A}rich/2"],
@@ -41,7 +38,7 @@ def test_links_of_relevant_pages_come_before_all_others(tmp_path: Path) -> None:
     assert asked == [f"{A}{name}" for name in names]
 
 
-def test_depth_runs_out_where_nothing_is_relevant() -> None:
+def test_depth_runs_out_where_nothing_is_relevant():
     walk = Walk(made("fish"), A)
     chain = [A, *many("dry", DEPTH + 2)]
     for url, target in pairwise(chain[: DEPTH + 1]):
@@ -52,7 +49,7 @@ def test_depth_runs_out_where_nothing_is_relevant() -> None:
     assert walk.priority(chain[DEPTH + 1]) == 0.0
 
 
-def test_a_relevant_page_gives_full_depth_again() -> None:
+def test_a_relevant_page_gives_full_depth_again():
     walk = Walk(made("fish"), A)
     walk.fetch(A, f"{A}1")
     walk.fetch(f"{A}1", f"{A}2")
@@ -61,7 +58,7 @@ def test_a_relevant_page_gives_full_depth_again() -> None:
     assert depth_left(walk, f"{A}3") == DEPTH
 
 
-def test_a_link_met_again_keeps_the_greater_depth() -> None:
+def test_a_link_met_again_keeps_the_greater_depth():
     walk = Walk(made("fish"), A, f"{A}seed")
     walk.fetch(A, f"{A}1")
     walk.fetch(f"{A}1", f"{A}2")
@@ -72,7 +69,7 @@ def test_a_link_met_again_keeps_the_greater_depth() -> None:
     assert depth_left(walk, f"{A}3") == DEPTH - 2
 
 
-def test_a_redirect_keeps_the_depth() -> None:
+def test_a_redirect_keeps_the_depth():
     walk = Walk(made("fish"), A)
     walk.fetch(A, f"{A}old")
     walk.redirect(f"{A}old", f"{A}new")
@@ -80,7 +77,7 @@ def test_a_redirect_keeps_the_depth() -> None:
     assert depth_left(walk, f"{A}1") == DEPTH - 2
 
 
-def test_fetched_links_do_not_count_for_the_width() -> None:
+def test_fetched_links_do_not_count_for_the_width():
     menu = many("menu", WIDTH)
     walk = Walk(made("fish"), A)
     walk.fetch(A, *menu)

@@ -1,7 +1,5 @@
 """Group heads: one link of each group is queued at the group's value."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,33 +16,33 @@ def heads_of(*links: tuple[str, str]) -> GroupHeads[str]:
     return heads
 
 
-def test_the_first_link_of_a_group_is_its_head_and_the_others_rest() -> None:
+def test_the_first_link_of_a_group_is_its_head_and_the_others_rest():
     heads = heads_of(("red", "a"), ("red", "b"), ("green", "c"))
     values = {"red": 3.0, "green": 2.0}
     assert heads.moves(values.__getitem__) == {"a": 3.0, "b": REST, "c": 2.0}
 
 
-def test_what_did_not_change_is_not_moved_again() -> None:
+def test_what_did_not_change_is_not_moved_again():
     heads = heads_of(("red", "a"), ("red", "b"))
     heads.moves(lambda group: 3.0)
     assert heads.moves(lambda group: 4.0) == {}
     assert heads.moves(lambda group: 3.0, ["red"]) == {}
 
 
-def test_a_value_that_changed_moves_the_head_alone() -> None:
+def test_a_value_that_changed_moves_the_head_alone():
     heads = heads_of(("red", "a"), ("red", "b"), ("green", "c"))
     heads.moves(lambda group: 3.0)
     assert heads.moves(lambda group: 4.0, ["red"]) == {"a": 4.0}
 
 
-def test_the_next_link_becomes_the_head_when_the_head_leaves() -> None:
+def test_the_next_link_becomes_the_head_when_the_head_leaves():
     heads = heads_of(("red", "a"), ("red", "b"), ("red", "c"))
     heads.moves(lambda group: 3.0)
     heads.gone("a")
     assert heads.moves(lambda group: 2.0) == {"b": 2.0}
 
 
-def test_a_link_that_was_never_the_head_may_go_first() -> None:
+def test_a_link_that_was_never_the_head_may_go_first():
     heads = heads_of(("red", "a"), ("red", "b"), ("red", "c"))
     heads.moves(lambda group: 3.0)
     heads.gone("b")
@@ -52,7 +50,7 @@ def test_a_link_that_was_never_the_head_may_go_first() -> None:
     assert heads.moves(lambda group: 1.0) == {"c": 1.0}
 
 
-def test_a_group_that_ran_empty_may_fill_again() -> None:
+def test_a_group_that_ran_empty_may_fill_again():
     heads = heads_of(("red", "a"))
     heads.moves(lambda group: 3.0)
     heads.gone("a")
@@ -62,7 +60,7 @@ def test_a_group_that_ran_empty_may_fill_again() -> None:
     assert heads.moves(lambda group: 3.0) == {"b": 3.0}
 
 
-def test_a_known_link_is_not_added_again() -> None:
+def test_a_known_link_is_not_added_again():
     heads = heads_of(("red", "a"))
     assert not heads.add("red", "a")
     assert not heads.add("green", "a")
@@ -70,14 +68,14 @@ def test_a_known_link_is_not_added_again() -> None:
     assert heads.waiting("green") == 0
 
 
-def test_a_link_that_left_before_it_was_known_is_not_added() -> None:
+def test_a_link_that_left_before_it_was_known_is_not_added():
     heads = heads_of()
     heads.gone("seed")
     assert not heads.add("red", "seed")
     assert heads.waiting("red") == 0
 
 
-def test_a_link_with_a_smaller_key_becomes_the_head() -> None:
+def test_a_link_with_a_smaller_key_becomes_the_head():
     heads: GroupHeads[str] = GroupHeads(REST, key=len)
     heads.add("red", "long")
     assert heads.moves(lambda group: 3.0) == {"long": 3.0}
@@ -92,9 +90,7 @@ steps = st.lists(
 
 
 @given(steps, st.booleans())
-def test_a_queue_that_follows_the_moves_shows_each_group_by_exactly_one_link(
-    steps: list[tuple[str, str, int]], keyed: bool
-) -> None:
+def test_a_queue_that_follows_the_moves_shows_each_group_by_exactly_one_link(steps, keyed):
     heads: GroupHeads[str] = GroupHeads(REST, key=(lambda url: url) if keyed else None)
     queue: dict[str, float] = {}
     members: dict[str, list[str]] = {group: [] for group in GROUPS}

@@ -1,7 +1,5 @@
 """OPIC: cash is distributed, and the total is preserved."""
 
-from __future__ import annotations
-
 import math
 import random
 
@@ -25,7 +23,7 @@ def bank_of(walk: Walk) -> OpicCash:
     return walk.policy.reprioritiser
 
 
-def test_a_page_pays_its_links_and_the_virtual_page_equally() -> None:
+def test_a_page_pays_its_links_and_the_virtual_page_equally():
     walk = Walk(made("opic"), A)
     walk.fetch(A, f"{A}x", f"{A}y")
     assert cash_of(walk, f"{A}x") == pytest.approx(1 / 3)
@@ -34,7 +32,7 @@ def test_a_page_pays_its_links_and_the_virtual_page_equally() -> None:
     assert cash_of(walk, f"{A}y") == pytest.approx(1 / 3 + 1 / 12)
 
 
-def test_a_redirect_hands_its_cash_to_where_it_leads() -> None:
+def test_a_redirect_hands_its_cash_to_where_it_leads():
     walk = Walk(made("opic"), A)
     walk.fetch(A, f"{A}old")
     walk.redirect(f"{A}old", f"{A}older")
@@ -43,21 +41,21 @@ def test_a_redirect_hands_its_cash_to_where_it_leads() -> None:
     assert cash_of(walk, f"{A}x") == pytest.approx(1 / 4)
 
 
-def test_a_seed_that_redirects_pays_as_much_as_one_that_does_not() -> None:
+def test_a_seed_that_redirects_pays_as_much_as_one_that_does_not():
     walk = Walk(made("opic"), A)
     walk.redirect(A, f"{A}en/")
     walk.fetch(f"{A}en/", f"{A}x")
     assert cash_of(walk, f"{A}x") == pytest.approx(1 / 2)
 
 
-def test_a_stub_hands_its_cash_to_where_it_refreshes_to() -> None:
+def test_a_stub_hands_its_cash_to_where_it_refreshes_to():
     walk = Walk(made("opic"), A)
     walk.fetch(A, refresh=f"{A}en/")
     walk.fetch(f"{A}en/", f"{A}x")
     assert cash_of(walk, f"{A}x") == pytest.approx(1 / 4)
 
 
-def test_the_virtual_page_pays_all_waiting_links_equally_at_each_update() -> None:
+def test_the_virtual_page_pays_all_waiting_links_equally_at_each_update():
     seeds = [f"{A}{n}" for n in range(101)]
     walk = Walk(made("opic"), *seeds)
     walk.fetch(seeds[0], f"{A}x", f"{A}y")
@@ -74,7 +72,7 @@ def test_the_virtual_page_pays_all_waiting_links_equally_at_each_update() -> Non
 
 @settings(deadline=None, max_examples=examples(25))
 @given(st.integers(0, 10_000), st.integers(1, 4))
-def test_there_is_as_much_cash_as_seeds_were_fetched(seed: int, seeds: int) -> None:
+def test_there_is_as_much_cash_as_seeds_were_fetched(seed, seeds):
     rng = random.Random(seed)
     urls = [f"{A}{n}" for n in range(300)]
     walk = Walk(made("opic"), *urls[:seeds])

@@ -1,7 +1,5 @@
 """PageRank on the crawled graph."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -30,21 +28,21 @@ def eigen_solution(links: list[tuple[int, int]], pages: int) -> np.ndarray:
 
 
 @given(edges)
-def test_power_iteration_finds_the_eigenvector(links: list[tuple[int, int]]) -> None:
+def test_power_iteration_finds_the_eigenvector(links):
     sources, targets = (np.array([e[end] for e in links], dtype=np.intc) for end in (0, 1))
     ranks = page_rank(sources, targets, np.ones(8))
     assert ranks.mean() == pytest.approx(1.0)
     assert ranks == pytest.approx(eigen_solution(links, 8), abs=1e-3)
 
 
-def test_by_hand_two_pages_that_link_to_a_third() -> None:
+def test_by_hand_two_pages_that_link_to_a_third():
     # a and b have x = 0.1 + 0.9 c / 3, c leads nowhere and has what is left of 3.
     sources, targets = np.array([0, 1], dtype=np.intc), np.array([2, 2], dtype=np.intc)
     x = (0.1 + 0.9) / 1.6
     assert page_rank(sources, targets, np.ones(3)) == pytest.approx([x, x, 3.0 - 2.0 * x], abs=1e-3)
 
 
-def test_between_steps_a_link_has_its_parents_shares() -> None:
+def test_between_steps_a_link_has_its_parents_shares():
     walk = Walk(made("pagerank"), A, f"{A}2")
     walk.fetch(A, f"{A}x", f"{A}y")
     assert walk.priority(f"{A}x") == pytest.approx(math.log(0.1 + 0.9 / 2))
@@ -54,7 +52,7 @@ def test_between_steps_a_link_has_its_parents_shares() -> None:
     assert walk.priority(f"{A}z") == pytest.approx(math.log(0.1 + 0.9 * (0.1 + 0.9 / 2 + 0.9)))
 
 
-def test_at_a_step_all_waiting_links_have_the_rank_of_the_whole_graph() -> None:
+def test_at_a_step_all_waiting_links_have_the_rank_of_the_whole_graph():
     seeds = [f"{A}{n}" for n in range(100)]
     targets = [f"{A}target-{n}" for n in range(10)]
     walk = Walk(made("pagerank"), *seeds)
@@ -69,7 +67,7 @@ def test_at_a_step_all_waiting_links_have_the_rank_of_the_whole_graph() -> None:
     assert walk.order[0] == targets[int(np.argmax(exact))]
 
 
-def test_a_redirect_hands_its_rank_on() -> None:
+def test_a_redirect_hands_its_rank_on():
     seeds = [f"{A}{n}" for n in range(99)]
     walk = Walk(made("pagerank"), *seeds)
     for seed in seeds[:70]:

@@ -1,7 +1,5 @@
 """Shark-search, computed by hand. The classifier gives 2 nats to a text with a whale in it."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 
@@ -14,13 +12,13 @@ A = "http://a.test/"
 WHALE = math.tanh(1.0)
 
 
-def test_links_inherit_half_of_a_relevant_pages_relevance() -> None:
+def test_links_inherit_half_of_a_relevant_pages_relevance():
     walk = Walk(made("shark"), A)
     (score,) = walk.fetch(A, f"{A}1", relevance=RELEVANT)
     assert score == pytest.approx(0.5 * 0.5 * RELEVANT)
 
 
-def test_what_is_inherited_decays_with_every_irrelevant_page() -> None:
+def test_what_is_inherited_decays_with_every_irrelevant_page():
     walk = Walk(made("shark"), A)
     chain = [A, *[f"{A}{n}" for n in range(4)]]
     scores = [
@@ -30,20 +28,20 @@ def test_what_is_inherited_decays_with_every_irrelevant_page() -> None:
     assert scores == pytest.approx([0.5 * RELEVANT * 0.5**n for n in (1, 2, 3, 4)])
 
 
-def test_a_relevant_page_begins_anew() -> None:
+def test_a_relevant_page_begins_anew():
     walk = Walk(made("shark"), A)
     walk.fetch(A, f"{A}1")
     walk.fetch(f"{A}1", f"{A}2", relevance=RELEVANT)
     assert walk.queue[f"{A}2"].features[0] == pytest.approx(0.5 * RELEVANT)
 
 
-def test_links_of_an_off_topic_seed_inherit_half_of_one() -> None:
+def test_links_of_an_off_topic_seed_inherit_half_of_one():
     walk = Walk(made("shark"), A)
     walk.fetch(A, f"{A}1")
     assert walk.queue[f"{A}1"].features[0] == pytest.approx(0.5)
 
 
-def test_what_is_inherited_survives_a_redirect() -> None:
+def test_what_is_inherited_survives_a_redirect():
     walk = Walk(made("shark"), A)
     walk.fetch(A, f"{A}old", relevance=RELEVANT)
     walk.redirect(f"{A}old", f"{A}new")
@@ -51,7 +49,7 @@ def test_what_is_inherited_survives_a_redirect() -> None:
     assert score == pytest.approx(0.5 * 0.25 * RELEVANT)
 
 
-def test_anchor_and_context_are_added_with_their_weights() -> None:
+def test_anchor_and_context_are_added_with_their_weights():
     walk = Walk(made("shark"), A)
     matching, around, neither = walk.fetch(
         A,
@@ -67,7 +65,7 @@ def test_anchor_and_context_are_added_with_their_weights() -> None:
     assert neither == pytest.approx(inherited)
 
 
-def test_the_best_of_several_parents_is_inherited_from() -> None:
+def test_the_best_of_several_parents_is_inherited_from():
     walk = Walk(made("shark"), A, f"{A}2", f"{A}3")
     for seed, relevance in ((A, 0.6), (f"{A}2", RELEVANT), (f"{A}3", 0.7)):
         walk.fetch(seed, f"{A}x", relevance=relevance)

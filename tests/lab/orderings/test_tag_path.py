@@ -1,7 +1,5 @@
 """The tag-path bandit: tag paths that led to the topic are tried again."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -47,20 +45,20 @@ def bound(rewards: Sequence[float], plays: int = 2) -> float:
     return mean + ALPHA * math.sqrt(math.log(plays) / len(rewards))
 
 
-def test_similar_paths_share_an_arm_and_others_do_not() -> None:
+def test_similar_paths_share_an_arm_and_others_do_not():
     arms = TagPathClusters()
     assert arms.of(MENU) == arms.of(MENU)
     assert arms.of("body/div/div/div/ul/li/a") == arms.of("body/div/div/div/div/ul/li/a")
     assert len({arms.of(path) for path in (MENU, LIST, ASIDE)}) == 3
 
 
-def test_neighbouring_elements_count_not_elements_alone() -> None:
+def test_neighbouring_elements_count_not_elements_alone():
     arms = TagPathClusters()
     assert arms.of("body/ul/p/div/a") != arms.of("body/div/p/ul/a")
 
 
 @given(st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=6).map("/".join), max_size=40))
-def test_arms_are_bounded_and_a_path_keeps_its_own(paths: list[str]) -> None:
+def test_arms_are_bounded_and_a_path_keeps_its_own(paths):
     arms = TagPathClusters(most=5)
     first = {path: arms.of(path) for path in paths}
     assert len(arms) <= 5
@@ -68,14 +66,14 @@ def test_arms_are_bounded_and_a_path_keeps_its_own(paths: list[str]) -> None:
     assert {path: arms.of(path) for path in paths} == first
 
 
-def test_one_link_of_each_arm_and_host_is_raised() -> None:
+def test_one_link_of_each_arm_and_host_is_raised():
     crawl = walk(A)
     crawl.fetch(A, *placed(MENU, "x", 5), *placed(LIST, "y", 5), *placed(MENU, "z", 5))
     assert raised(crawl).keys() == {"x", "y", "z"}
     assert len(crawl.queue) == 15
 
 
-def test_an_arms_value_is_its_mean_reward_plus_the_exploration_term() -> None:
+def test_an_arms_value_is_its_mean_reward_plus_the_exploration_term():
     crawl = walk(A)
     crawl.fetch(A, *placed(MENU, "menu", 9), *placed(LIST, "list", 9))
     for _ in range(2):
@@ -86,7 +84,7 @@ def test_an_arms_value_is_its_mean_reward_plus_the_exploration_term() -> None:
     assert heads["list"] == pytest.approx(bound([0.8]))
 
 
-def test_now_and_then_all_arms_are_valued_anew_for_the_plays_meanwhile() -> None:
+def test_now_and_then_all_arms_are_valued_anew_for_the_plays_meanwhile():
     crawl = walk(A)
     crawl.fetch(A, *placed(MENU, "menu", 30), *placed(LIST, "list", 3))
     crawl.fetch("http://list.test/0", relevance=0.8)
@@ -98,14 +96,14 @@ def test_now_and_then_all_arms_are_valued_anew_for_the_plays_meanwhile() -> None
     assert raised(crawl)["menu"] == pytest.approx(bound([0.0] * 20, plays=21))
 
 
-def test_arms_that_were_never_tried_come_first() -> None:
+def test_arms_that_were_never_tried_come_first():
     crawl = walk(A)
     crawl.fetch(A, *placed(MENU, "menu", 9), *placed(LIST, "list", 9))
     crawl.fetch(next(u for u in crawl.order if "menu" in u), relevance=1.0)
     assert "list" in crawl.order[0]
 
 
-def test_an_arm_without_links_sleeps_and_keeps_its_value() -> None:
+def test_an_arm_without_links_sleeps_and_keeps_its_value():
     crawl = walk(A)
     crawl.fetch(A, *placed(MENU, "menu", 1), *placed(LIST, "list", 3))
     crawl.fetch("http://menu.test/0", relevance=0.9)
@@ -115,7 +113,7 @@ def test_an_arm_without_links_sleeps_and_keeps_its_value() -> None:
     assert "later" in crawl.order[0]
 
 
-def test_links_within_an_arm_are_in_random_order() -> None:
+def test_links_within_an_arm_are_in_random_order():
     orders = []
     for seed in (1, 1, 2):
         crawl = walk(A, seed=seed)
@@ -129,7 +127,7 @@ def test_links_within_an_arm_are_in_random_order() -> None:
     assert sorted(orders[0]) == sorted(orders[2])
 
 
-def test_rewards_apply_to_the_same_tag_path_on_other_hosts() -> None:
+def test_rewards_apply_to_the_same_tag_path_on_other_hosts():
     crawl = walk(A, f"{A}2")
     crawl.fetch(A, *placed(MENU, "menu", 6), *placed(LIST, "list", 6))
     for n in range(6):
@@ -141,7 +139,7 @@ def test_rewards_apply_to_the_same_tag_path_on_other_hosts() -> None:
 
 
 @pytest.mark.parametrize("outcome", ["failed", "redirected"])
-def test_what_brought_no_page_rewards_nobody(outcome: str) -> None:
+def test_what_brought_no_page_rewards_nobody(outcome):
     crawl = walk(A)
     crawl.fetch(A, *placed(MENU, "menu", 3), *placed(LIST, "list", 3))
     before = raised(crawl)["menu"]
@@ -152,7 +150,7 @@ def test_what_brought_no_page_rewards_nobody(outcome: str) -> None:
     assert raised(crawl)["menu"] == before
 
 
-def test_a_copy_is_a_play_without_a_reward() -> None:
+def test_a_copy_is_a_play_without_a_reward():
     crawl = walk(A)
     crawl.fetch(A, *placed(MENU, "menu", 3))
     assert crawl.policy.reprioritiser is not None

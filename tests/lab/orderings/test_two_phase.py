@@ -1,7 +1,5 @@
 """Two-phase: the preliminary crawl orders the second."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -54,12 +52,12 @@ def scores(ordered_by: Policy, *links: Link, relevance: float = 0.5) -> list[flo
     return [float(score) for score in ordered_by.scorer.score(visit, links).scores]
 
 
-def test_a_live_crawl_is_refused_with_the_reason() -> None:
+def test_a_live_crawl_is_refused_with_the_reason():
     with pytest.raises(ConfigurationError, match=r"crawls twice .* use it in 'focused compare'"):
         make_policy(PolicyInputs(WhaleClassifier(), WhaleScorer()))
 
 
-def test_the_first_crawl_is_best_first_and_made_once() -> None:
+def test_the_first_crawl_is_best_first_and_made_once():
     names: list[str] = []
 
     def preliminary_crawl(ordered_by: Policy) -> Sequence[SettledFetch]:
@@ -70,7 +68,7 @@ def test_the_first_crawl_is_best_first_and_made_once() -> None:
     assert names == ["best-first"]
 
 
-def test_links_like_those_that_led_to_the_topic_come_first() -> None:
+def test_links_like_those_that_led_to_the_topic_come_first():
     harpoon, ledger = scores(
         after(first_crawl()),
         Link("http://b.test/x", anchor="a harpoon"),
@@ -79,7 +77,7 @@ def test_links_like_those_that_led_to_the_topic_come_first() -> None:
     assert harpoon > 0.7 > 0.3 > ledger
 
 
-def test_the_parents_relevance_counts_if_it_was_predictive() -> None:
+def test_the_parents_relevance_counts_if_it_was_predictive():
     good = [Link(f"{A}good-{n}", anchor="next") for n in range(30)]
     bad = [Link(f"{A}bad-{n}", anchor="next") for n in range(30)]
     settled = [fetched(f"{A}1", 0.95, *good), fetched(f"{A}2", 0.05, *bad)]
@@ -90,13 +88,13 @@ def test_the_parents_relevance_counts_if_it_was_predictive() -> None:
     assert scores(ordered_by, link, relevance=0.9) > scores(ordered_by, link, relevance=0.1)
 
 
-def test_without_a_trained_classifier_it_is_best_first() -> None:
+def test_without_a_trained_classifier_it_is_best_first():
     ordered_by = after([fetched(A, 0.1)])
     assert ordered_by.name == "two-phase"
     assert scores(ordered_by, Link("http://b.test/x"), relevance=0.37) == [0.37]
 
 
-def test_a_menu_does_not_outvote_what_is_linked_once() -> None:
+def test_a_menu_does_not_outvote_what_is_linked_once():
     menu = Link(f"{A}menu", anchor="harpoon")
     pages = [fetched(f"{A}page-{n}", 0.5, menu) for n in range(500)]
     once = after([*first_crawl(), *pages[:LINKS_PER_TARGET], fetched(menu.url, 0.0)])
@@ -105,7 +103,7 @@ def test_a_menu_does_not_outvote_what_is_linked_once() -> None:
     assert np.allclose(scores(once, link), scores(often, link))
 
 
-def test_a_link_has_the_relevance_of_its_redirect_target() -> None:
+def test_a_link_has_the_relevance_of_its_redirect_target():
     settled = [
         SettledFetch(queued(f"{A}old"), "redirected"),
         SettledFetch(queued(f"{A}older", f"{A}old", hops=1), "redirected"),

@@ -1,7 +1,5 @@
 """Specification of conditional requests, honest and lying, over real HTTP on loopback."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 
@@ -41,14 +39,12 @@ WEB = MemoryWeb(
         ({}, False),
     ],
 )
-def test_entity_tags_are_compared_weakly_and_come_before_dates(
-    request_headers: dict[str, str], expected: bool
-) -> None:
+def test_entity_tags_are_compared_weakly_and_come_before_dates(request_headers, expected):
     headers = {"etag": '"v1"', "last-modified": DATE}
     assert is_not_modified(request_headers, headers) is expected
 
 
-def test_a_date_survives_http() -> None:
+def test_a_date_survives_http():
     assert http_date(784111777.9) == DATE
     assert parse_http_date(DATE) == 784111777.0
     assert parse_http_date("soon") is None
@@ -63,7 +59,7 @@ def got(url: str, fault: str = "", **headers: str) -> Got:
     return replace(response, headers=lower)
 
 
-def test_an_unchanged_page_is_304_without_a_body_and_with_its_validators() -> None:
+def test_an_unchanged_page_is_304_without_a_body_and_with_its_validators():
     response = got(A, if_none_match='"v1"')
     assert (response.status, response.body) == (304, b"")
     assert response.headers["etag"] == '"v1"'
@@ -81,33 +77,31 @@ def test_an_unchanged_page_is_304_without_a_body_and_with_its_validators() -> No
         (f"{A}missing", {"if_none_match": "*"}, 404),
     ],
 )
-def test_the_server_answers_conditional_requests(
-    url: str, headers: dict[str, str], status: int
-) -> None:
+def test_the_server_answers_conditional_requests(url, headers, status):
     assert got(url, **headers).status == status
 
 
-def test_a_constant_etag_never_changes() -> None:
+def test_a_constant_etag_never_changes():
     tags = {got(url, "constant-etag").headers["etag"] for url in (A, f"{A}dated", f"{A}plain")}
     assert tags == {'"1"'}
     assert got(A, "constant-etag", if_none_match='"1"').status == 304
 
 
-def test_a_changing_etag_never_matches() -> None:
+def test_a_changing_etag_never_matches():
     first = got(A, "changing-etag").headers["etag"]
     second = got(A, "changing-etag", if_none_match=first)
     assert second.status == 200
     assert second.headers["etag"] != first
 
 
-def test_a_page_that_is_always_modified_now_has_no_other_validator() -> None:
+def test_a_page_that_is_always_modified_now_has_no_other_validator():
     response = got(A, "modified-now", if_none_match='"v1"')
     assert response.status == 200
     assert response.headers["last-modified"] == response.headers["date"]
     assert "etag" not in response.headers
 
 
-def test_a_clock_in_the_future_moves_date_and_last_modified() -> None:
+def test_a_clock_in_the_future_moves_date_and_last_modified():
     response = got(A, "future-clock")
     modified = parse_http_date(response.headers["last-modified"])
     assert modified == 784111777.0 + FUTURE_S
@@ -118,13 +112,13 @@ def test_a_clock_in_the_future_moves_date_and_last_modified() -> None:
     assert abs(moved - honest - FUTURE_S) < 60
 
 
-def test_a_server_may_answer_304_to_every_condition() -> None:
+def test_a_server_may_answer_304_to_every_condition():
     assert got(f"{A}plain", "always-304", if_none_match='"old"').status == 304
     assert got(f"{A}plain", "always-304").status == 200
     assert got(f"{A}gone", "always-304", if_none_match='"old"').status == 410
 
 
-def test_missing_pages_may_be_soft_404s() -> None:
+def test_missing_pages_may_be_soft_404s():
     for url in (f"{A}gone", f"{A}missing"):
         response = got(url, "soft-404")
         assert response.status == 200

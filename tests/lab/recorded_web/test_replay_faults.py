@@ -1,7 +1,5 @@
 """Fault plans: parsed, written, deterministic."""
 
-from __future__ import annotations
-
 import contextlib
 
 import pytest
@@ -46,11 +44,11 @@ FAULTS = st.one_of(
 
 
 @given(FAULTS)
-def test_a_fault_written_as_text_reads_back_as_itself(fault: Fault) -> None:
+def test_a_fault_written_as_text_reads_back_as_itself(fault):
     assert parse_fault(str(fault)) == fault
 
 
-def test_every_option_is_read() -> None:
+def test_every_option_is_read():
     assert parse_fault("docs.*:kind=429, rate=0.5, retry_after_s=3, attempts=2") == Fault(
         "docs.*", FaultKind.STATUS, rate=0.5, attempts=2, status=429, retry_after_s=3
     )
@@ -86,9 +84,7 @@ def test_every_option_is_read() -> None:
         ("*:kind=latency,latency_s=soon", "latency_s must be a number"),
     ],
 )
-def test_a_wrong_fault_is_refused_with_its_text_and_what_is_wrong(
-    text: str, complaint: str
-) -> None:
+def test_a_wrong_fault_is_refused_with_its_text_and_what_is_wrong(text, complaint):
     with pytest.raises(ConfigurationError) as refused:
         parse_fault(text)
     assert text in str(refused.value)
@@ -96,7 +92,7 @@ def test_a_wrong_fault_is_refused_with_its_text_and_what_is_wrong(
 
 
 @given(st.text())
-def test_any_text_is_a_fault_or_a_configuration_error(text: str) -> None:
+def test_any_text_is_a_fault_or_a_configuration_error(text):
     with contextlib.suppress(ConfigurationError):
         parse_fault(text)
 
@@ -105,47 +101,47 @@ def struck(plan: FaultPlan, attempt: int = 1, pages: int = 1000) -> list[int]:
     return [n for n in range(pages) if plan.effects("h", f"/{n}", attempt).fault]
 
 
-def test_about_the_given_rate_of_requests_is_struck() -> None:
+def test_about_the_given_rate_of_requests_is_struck():
     plan = FaultPlan((parse_fault("*:kind=503,rate=0.2"),))
     assert 150 < len(struck(plan)) < 250
 
 
-def test_the_same_seed_strikes_the_same_requests() -> None:
+def test_the_same_seed_strikes_the_same_requests():
     fault = parse_fault("*:kind=503,rate=0.2")
     assert struck(FaultPlan((fault,), 1)) == struck(FaultPlan((fault,), 1))
     assert struck(FaultPlan((fault,), 1)) != struck(FaultPlan((fault,), 2))
 
 
-def test_a_second_attempt_draws_anew() -> None:
+def test_a_second_attempt_draws_anew():
     plan = FaultPlan((parse_fault("*:kind=503,rate=0.2"),))
     assert struck(plan, attempt=1) != struck(plan, attempt=2)
 
 
-def test_attempts_limit_a_fault_to_the_first_requests_of_a_url() -> None:
+def test_attempts_limit_a_fault_to_the_first_requests_of_a_url():
     plan = FaultPlan((parse_fault("*:kind=503,attempts=2"),))
     assert [plan.effects("h", "/", n).fault is None for n in (1, 2, 3)] == [False, False, True]
 
 
-def test_a_pattern_without_a_slash_is_held_against_the_whole_host() -> None:
+def test_a_pattern_without_a_slash_is_held_against_the_whole_host():
     plan = FaultPlan((parse_fault("docs.*:kind=503"),))
     assert plan.effects("docs.example.org", "/", 1).fault
     assert not plan.effects("my.docs.example.org", "/", 1).fault
 
 
-def test_a_pattern_with_a_slash_is_held_against_host_and_path() -> None:
+def test_a_pattern_with_a_slash_is_held_against_host_and_path():
     plan = FaultPlan((parse_fault("*.org/robots.txt:kind=503"),))
     assert plan.effects("a.org", "/robots.txt", 1).fault
     assert not plan.effects("a.org", "/", 1).fault
 
 
-def test_latencies_add_up_and_the_first_other_fault_wins() -> None:
+def test_latencies_add_up_and_the_first_other_fault_wins():
     texts = ("*:kind=latency,latency_s=1", "*:kind=429", "*:kind=latency,latency_s=2", "*:kind=503")
     effects = FaultPlan(tuple(map(parse_fault, texts))).effects("h", "/", 1)
     assert effects.latency_s == 3.0
     assert effects.fault == parse_fault("*:kind=429")
 
 
-def test_a_latency_range_is_used_from_end_to_end() -> None:
+def test_a_latency_range_is_used_from_end_to_end():
     plan = FaultPlan((parse_fault("*:kind=latency,latency_s=1-2"),))
     waits = [plan.effects("h", f"/{n}", 1).latency_s for n in range(200)]
     assert 1.0 <= min(waits) < 1.1

@@ -1,7 +1,5 @@
 """The replay server over real HTTP on loopback."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import Iterator
@@ -89,77 +87,76 @@ def plan(*texts: str, seed: int = 0) -> FaultPlan:
     return FaultPlan(tuple(parse_fault(text) for text in texts), seed)
 
 
-def test_a_recorded_page_comes_with_its_status_type_and_body(site: Served) -> None:
+def test_a_recorded_page_comes_with_its_status_type_and_body(site):
     got = asking(site, A)
     assert (got.status, got.body) == (200, html("plain a", "/next"))
     assert got.headers["Content-Type"] == "text/html; charset=utf-8"
     assert got.headers["Content-Length"] == str(len(got.body))
 
 
-def test_the_scheme_header_chooses_between_http_and_https(site: Served) -> None:
+def test_the_scheme_header_chooses_between_http_and_https(site):
     assert asking(site, "https://a.example/").body == html("secure a")
 
 
-def test_without_a_scheme_header_http_is_meant(site: Served) -> None:
+def test_without_a_scheme_header_http_is_meant(site):
     got = raw(site, b"GET / HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n")
     assert got.endswith(html("plain a", "/next"))
 
 
-def test_port_query_and_escapes_of_a_url_reach_the_web_as_they_are(site: Served) -> None:
+def test_port_query_and_escapes_of_a_url_reach_the_web_as_they_are(site):
     assert asking(site, "https://b.example:8443/p?q=1&r=%C3%A9").body == html("b")
 
 
 @pytest.mark.parametrize("host", ["A.Example", "a.example:80"])
-def test_other_spellings_of_a_host_are_the_same_host(site: Served, host: str) -> None:
+def test_other_spellings_of_a_host_are_the_same_host(site, host):
     assert asking(site, f"http://{host}/").status == 200
 
 
-def test_the_other_schemes_port_is_another_host(site: Served) -> None:
+def test_the_other_schemes_port_is_another_host(site):
     assert asking(site, "https://a.example:80/").headers[FAULT_HEADER] == UNKNOWN_HOST
 
 
-def test_an_absolute_request_uri_is_answered_as_by_a_proxy(site: Served) -> None:
+def test_an_absolute_request_uri_is_answered_as_by_a_proxy(site):
     got = raw(
-        site,
-        b"GET https://a.example/ HTTP/1.1\r\nHost: other.example\r\nConnection: close\r\n\r\n",
+        site, b"GET https://a.example/ HTTP/1.1\r\nHost: other.example\r\nConnection: close\r\n\r\n"
     )
     assert got.endswith(html("secure a"))
 
 
-def test_an_unknown_page_of_a_known_host_is_a_404(site: Served) -> None:
+def test_an_unknown_page_of_a_known_host_is_a_404(site):
     got = asking(site, "http://a.example/nowhere")
     assert got.status == 404
     assert FAULT_HEADER not in got.headers
 
 
-def test_an_unknown_host_is_marked_as_such_and_has_no_body(site: Served) -> None:
+def test_an_unknown_host_is_marked_as_such_and_has_no_body(site):
     got = asking(site, "http://nowhere.example/")
     assert (got.status, got.headers[FAULT_HEADER], got.body) == (502, UNKNOWN_HOST, b"")
 
 
-def test_recorded_redirects_and_errors_come_as_recorded(site: Served) -> None:
+def test_recorded_redirects_and_errors_come_as_recorded(site):
     old, gone = asking(site, "http://a.example/old"), asking(site, "http://a.example/gone")
     assert (old.status, old.headers["Location"]) == (301, "https://b.example:8443/p?q=1&r=%C3%A9")
     assert (gone.status, gone.body) == (410, b"gone")
 
 
-def test_robots_txt_is_a_page_like_any_other(site: Served) -> None:
+def test_robots_txt_is_a_page_like_any_other(site):
     assert asking(site, "http://a.example/robots.txt").body.startswith(b"User-agent")
     assert asking(site, "https://b.example:8443/robots.txt").status == 404
 
 
-def test_head_gives_the_headers_of_get_and_no_body(site: Served) -> None:
+def test_head_gives_the_headers_of_get_and_no_body(site):
     got = asking(site, "http://a.example/big", "HEAD")
     assert (got.status, got.body) == (200, b"")
     assert got.headers["Content-Length"] == str(len(BIG))
 
 
-def test_a_recorded_web_cannot_be_written_to(site: Served) -> None:
+def test_a_recorded_web_cannot_be_written_to(site):
     got = asking(site, A, "POST")
     assert (got.status, got.headers["Allow"]) == (405, "GET, HEAD")
 
 
-def test_headers_of_the_recorded_connection_and_coding_are_not_passed_on(site: Served) -> None:
+def test_headers_of_the_recorded_connection_and_coding_are_not_passed_on(site):
     got = asking(site, "http://a.example/hops")
     assert got.body == b"decoded when kept"
     assert got.headers["x-kept"] == "2"
@@ -168,11 +165,11 @@ def test_headers_of_the_recorded_connection_and_coding_are_not_passed_on(site: S
     }
 
 
-def test_a_page_recorded_without_a_type_gets_none_made_up(site: Served) -> None:
+def test_a_page_recorded_without_a_type_gets_none_made_up(site):
     assert asking(site, "http://a.example/bare").headers["Content-Type"] == ""
 
 
-def test_the_access_log_tells_who_requested_what_and_when() -> None:
+def test_the_access_log_tells_who_requested_what_and_when():
     with served(WEB) as site:
         asyncio.run(ask(site, "https://a.example/", headers={"User-Agent": "tester/1"}))
         asking(site, "http://nowhere.example/x")
@@ -183,7 +180,7 @@ def test_the_access_log_tells_who_requested_what_and_when() -> None:
     assert (second.host, second.status) == ("nowhere.example", 502)
 
 
-def test_a_port_in_use_is_an_error_that_names_it() -> None:
+def test_a_port_in_use_is_an_error_that_names_it():
     async def start_twice(port: int) -> None:
         await ReplayServer(WEB, clock=lambda: 0.0).start(port=port)
 
@@ -193,7 +190,7 @@ def test_a_port_in_use_is_an_error_that_names_it() -> None:
             asyncio.run(start_twice(int(port)))
 
 
-def test_a_record_that_cannot_be_read_is_a_500_and_not_the_end() -> None:
+def test_a_record_that_cannot_be_read_is_a_500_and_not_the_end():
     class Damaged(MemoryWeb):
         def get(self, url: str) -> Any:
             if url.endswith("/big"):
@@ -206,7 +203,7 @@ def test_a_record_that_cannot_be_read_is_a_500_and_not_the_end() -> None:
         assert asking(site, A).status == 200
 
 
-def test_a_status_fault_replaces_the_page() -> None:
+def test_a_status_fault_replaces_the_page():
     with served(WEB, plan("a.example:kind=503")) as site:
         got = asking(site, A)
         assert got.status == 503
@@ -214,13 +211,13 @@ def test_a_status_fault_replaces_the_page() -> None:
         assert asking(site, "https://b.example:8443/p?q=1&r=%C3%A9").status == 200
 
 
-def test_a_429_can_say_when_to_come_again() -> None:
+def test_a_429_can_say_when_to_come_again():
     with served(WEB, plan("*:kind=429,retry_after_s=7,attempts=1")) as site:
         first, second = asking(site, A), asking(site, A)
     assert (first.status, first.headers["Retry-After"], second.status) == (429, "7", 200)
 
 
-def test_a_connection_dropped_in_the_headers_gives_no_response() -> None:
+def test_a_connection_dropped_in_the_headers_gives_no_response():
     with served(WEB, plan("*:kind=drop-headers")) as site:
         with pytest.raises(aiohttp.ClientConnectionError):
             asking(site, A)
@@ -230,7 +227,7 @@ def test_a_connection_dropped_in_the_headers_gives_no_response() -> None:
     assert {access.status for access in site.accesses} == {0}
 
 
-def test_a_connection_dropped_in_the_body_gives_half_of_it() -> None:
+def test_a_connection_dropped_in_the_body_gives_half_of_it():
     with served(WEB, plan("*:kind=drop-body")) as site:
         with pytest.raises(aiohttp.ClientPayloadError):
             asking(site, "http://a.example/big")
@@ -240,7 +237,7 @@ def test_a_connection_dropped_in_the_body_gives_half_of_it() -> None:
     assert body == BIG[: len(BIG) // 2]
 
 
-def test_the_server_lives_on_after_dropped_connections() -> None:
+def test_the_server_lives_on_after_dropped_connections():
     faults = plan("*:kind=drop-body,attempts=1", "*:kind=drop-headers,attempts=2")
     with served(WEB, faults) as site:
         for _ in range(2):
@@ -249,7 +246,7 @@ def test_the_server_lives_on_after_dropped_connections() -> None:
     assert [access.fault for access in site.accesses] == ["drop-body", "drop-headers", ""]
 
 
-def test_a_slow_body_takes_at_least_its_time_and_comes_whole() -> None:
+def test_a_slow_body_takes_at_least_its_time_and_comes_whole():
     speed = len(BIG) / 0.4
     with served(WEB, plan(f"*:kind=slow,bytes_per_s={speed}")) as site:
         got = asking(site, "http://a.example/big")
@@ -258,7 +255,7 @@ def test_a_slow_body_takes_at_least_its_time_and_comes_whole() -> None:
     assert access.end - access.start >= 0.4 - 1e-3
 
 
-def test_latency_comes_before_the_answer() -> None:
+def test_latency_comes_before_the_answer():
     with served(WEB, plan("*:kind=latency,latency_s=0.2", "*:kind=503")) as site:
         got = asking(site, A)
     (access,) = site.accesses
@@ -266,7 +263,7 @@ def test_latency_comes_before_the_answer() -> None:
     assert access.end - access.start >= 0.2 - 1e-3
 
 
-def test_latency_of_one_host_does_not_hold_up_another() -> None:
+def test_latency_of_one_host_does_not_hold_up_another():
     async def both(site: Served) -> None:
         await asyncio.gather(ask(site, A), ask(site, "https://b.example:8443/"))
 
@@ -275,11 +272,11 @@ def test_latency_of_one_host_does_not_hold_up_another() -> None:
     assert [access.host for access in site.accesses] == ["b.example:8443", "a.example"]
 
 
-def test_an_unknown_host_suffers_no_faults() -> None:
+def test_an_unknown_host_suffers_no_faults():
     with served(WEB, plan("*:kind=503")) as site:
         assert asking(site, "http://nowhere.example/").headers[FAULT_HEADER] == UNKNOWN_HOST
 
 
-def test_head_with_a_body_fault_is_answered_at_once() -> None:
+def test_head_with_a_body_fault_is_answered_at_once():
     with served(WEB, plan("*:kind=drop-body", "*:kind=slow,bytes_per_s=1")) as site:
         assert asking(site, "http://a.example/big", "HEAD").status == 200

@@ -41,7 +41,7 @@ def site(tmp_path: Path) -> Path:
     return root
 
 
-def test_a_folder_of_html_becomes_a_web_under_its_address(site: Path, tmp_path: Path) -> None:
+def test_a_folder_of_html_becomes_a_web_under_its_address(site, tmp_path):
     imported = import_html(site, "https://a.example/docs", tmp_path / "web", "mine")
     with RecordedWeb.open(imported.folder) as web:
         assert set(web.urls) == {
@@ -54,29 +54,27 @@ def test_a_folder_of_html_becomes_a_web_under_its_address(site: Path, tmp_path: 
         assert body(web, "https://a.example/docs/zipped.html") == "zipped"
 
 
-def test_no_page_is_excluded_by_its_name(site: Path, tmp_path: Path) -> None:
+def test_no_page_is_excluded_by_its_name(site, tmp_path):
     (site / "genindex.html").write_text("index")
     import_html(site, "https://a.example/", tmp_path / "web", "mine")
     with RecordedWeb.open(tmp_path / "web") as web:
         assert "https://a.example/genindex.html" in web
 
 
-def test_robots_txt_is_taken_to_the_root_of_the_host(site: Path, tmp_path: Path) -> None:
+def test_robots_txt_is_taken_to_the_root_of_the_host(site, tmp_path):
     (site / "robots.txt").write_text("User-agent: *\nDisallow: /docs/guide/\n")
     import_html(site, "https://a.example/docs/", tmp_path / "web", "mine")
     with RecordedWeb.open(tmp_path / "web") as web:
         assert web.status("https://a.example/robots.txt") == 200
 
 
-def test_an_unreadable_file_is_skipped_and_counted(site: Path, tmp_path: Path) -> None:
+def test_an_unreadable_file_is_skipped_and_counted(site, tmp_path):
     (site / "broken.html.gz").write_bytes(gzip.compress(b"x" * 999)[:-12])
     imported = import_html(site, "https://a.example/", tmp_path / "web", "mine")
     assert (imported.responses, imported.skipped) == (4, 1)
 
 
-def test_labels_are_kept_for_pages_of_the_web_and_counted_otherwise(
-    site: Path, tmp_path: Path
-) -> None:
+def test_labels_are_kept_for_pages_of_the_web_and_counted_otherwise(site, tmp_path):
     labels = [("http://a.example/guide/index.html", "Top/A"), ("https://b.example/", "Top/B")]
     imported = import_html(site, "https://a.example/", tmp_path / "web", "mine", labels)
     assert imported.unknown_labels == 1
@@ -85,27 +83,25 @@ def test_labels_are_kept_for_pages_of_the_web_and_counted_otherwise(
 
 
 @pytest.mark.parametrize("base", ["docs/", "ftp://a.example/", "https://a.example/?page=1"])
-def test_a_base_url_that_is_not_a_folder_on_the_web_is_an_error(
-    site: Path, tmp_path: Path, base: str
-) -> None:
+def test_a_base_url_that_is_not_a_folder_on_the_web_is_an_error(site, tmp_path, base):
     with pytest.raises(RecordedWebError, match="base URL"):
         import_html(site, base, tmp_path / "web", "mine")
 
 
-def test_a_folder_without_html_is_an_error(tmp_path: Path) -> None:
+def test_a_folder_without_html_is_an_error(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(RecordedWebError, match=r"holds no readable \.html"):
         import_html(tmp_path / "empty", "https://a.example/", tmp_path / "web", "mine")
     assert not (tmp_path / "web").exists()
 
 
-def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
+def test_a_missing_folder_is_an_error(tmp_path):
     with pytest.raises(RecordedWebError, match="is not a folder"):
         import_html(tmp_path / "nowhere", "https://a.example/", tmp_path / "web", "mine")
 
 
 @pytest.mark.parametrize("compress", [lambda content: content, gzip.compress])
-def test_responses_of_a_warc_file_become_a_web(tmp_path: Path, compress: object) -> None:
+def test_responses_of_a_warc_file_become_a_web(tmp_path, compress):
     assert callable(compress)
     records = (
         http_record("http://a.example/", b"", "GET / HTTP/1.1", kind="request")
@@ -122,7 +118,7 @@ def test_responses_of_a_warc_file_become_a_web(tmp_path: Path, compress: object)
         assert web.status("https://b.example/x?y=1") == 404
 
 
-def test_compressed_and_chunked_bodies_are_decoded(tmp_path: Path) -> None:
+def test_compressed_and_chunked_bodies_are_decoded(tmp_path):
     zipped = gzip.compress(b"words " * 50)
     chunked = f"{len(zipped):x}\r\n".encode() + zipped + b"\r\n0\r\n\r\n"
     head = "HTTP/1.1 200 OK\nContent-Encoding: gzip\nTransfer-Encoding: chunked"
@@ -135,7 +131,7 @@ def test_compressed_and_chunked_bodies_are_decoded(tmp_path: Path) -> None:
         assert response.headers == {"content-length": "300"}
 
 
-def test_of_several_responses_the_first_good_one_is_taken(tmp_path: Path) -> None:
+def test_of_several_responses_the_first_good_one_is_taken(tmp_path):
     url = "http://a.example/"
     one, two = tmp_path / "one.warc", tmp_path / "two.warc"
     one.write_bytes(http_record(url, b"busy", "HTTP/1.1 503 Busy") + http_record(url, b"first"))
@@ -146,7 +142,7 @@ def test_of_several_responses_the_first_good_one_is_taken(tmp_path: Path) -> Non
         assert body(web, url) == "first"
 
 
-def test_a_cut_file_gives_what_is_whole_and_counts_the_rest(tmp_path: Path) -> None:
+def test_a_cut_file_gives_what_is_whole_and_counts_the_rest(tmp_path):
     members = [gzip.compress(http_record(f"http://a.example/{n}", b"x" * 900)) for n in range(3)]
     warc = tmp_path / "crawl.warc.gz"
     warc.write_bytes(members[0] + members[1][:60] + members[2] + members[0][:50])
@@ -156,7 +152,7 @@ def test_a_cut_file_gives_what_is_whole_and_counts_the_rest(tmp_path: Path) -> N
         assert set(web.urls) == {"http://a.example/0", "http://a.example/2"}
 
 
-def test_responses_that_cannot_be_crawled_are_skipped_and_counted(tmp_path: Path) -> None:
+def test_responses_that_cannot_be_crawled_are_skipped_and_counted(tmp_path):
     warc = tmp_path / "crawl.warc"
     warc.write_bytes(
         http_record("http://a b.example/", b"x") + http_record("http://a.example/", b"x")
@@ -165,12 +161,12 @@ def test_responses_that_cannot_be_crawled_are_skipped_and_counted(tmp_path: Path
     assert (imported.responses, imported.skipped) == (1, 1)
 
 
-def test_a_file_that_is_not_a_warc_is_an_error(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_warc_is_an_error(tmp_path):
     (tmp_path / "notes.txt").write_text("hello")
     with pytest.raises(RecordedWebError, match="are these WARC files"):
         import_warc([tmp_path / "notes.txt"], tmp_path / "web", "theirs")
 
 
-def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(tmp_path):
     with pytest.raises(RecordedWebError, match="is not a file"):
         import_warc([tmp_path / "nowhere.warc"], tmp_path / "web", "theirs")

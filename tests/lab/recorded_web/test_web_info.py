@@ -40,13 +40,13 @@ def info(folder: Path) -> list[list[str]]:
     ]
 
 
-def test_pages_redirects_and_the_rest_are_distinguished(folder: Path) -> None:
+def test_pages_redirects_and_the_rest_are_distinguished(folder):
     rows = dict(info(folder)[:7])
     assert (rows["pages"], rows["redirects"], rows["other responses"]) == ("3", "1", "2")
     assert (rows["labelled pages"], rows["damaged records"]) == ("2", "0")
 
 
-def test_hosts_and_categories_come_with_their_pages_most_first(folder: Path) -> None:
+def test_hosts_and_categories_come_with_their_pages_most_first(folder):
     assert info(folder)[7:] == [
         ["a.example", "2"],
         ["b.example", "1"],
@@ -55,7 +55,7 @@ def test_hosts_and_categories_come_with_their_pages_most_first(folder: Path) -> 
     ]
 
 
-def test_damage_is_counted(folder: Path) -> None:
+def test_damage_is_counted(folder):
     warc = folder / "pages.warc.gz"
     warc.write_bytes(warc.read_bytes()[:-20])
     assert ["damaged records", "1"] in info(folder)

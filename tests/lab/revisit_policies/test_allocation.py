@@ -1,7 +1,5 @@
 """Allocation of downloads by change rate: optima and samples."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -59,9 +57,7 @@ def age_fixed(r: float, interval_s: float) -> float:
 
 @each_rule
 @given(rate=rates, weight=st.floats(0.1, 10), price=st.floats(1e-6, 1e3))
-def test_a_page_is_due_when_its_value_reaches_the_price(
-    rule: AllocationRule, rate: float, weight: float, price: float
-) -> None:
+def test_a_page_is_due_when_its_value_reaches_the_price(rule, rate, weight, price):
     interval = rule.interval(rate, weight, price)
     if math.isfinite(interval):
         assert rule.value(rate, weight, interval) == pytest.approx(price, rel=1e-5)
@@ -71,14 +67,12 @@ def test_a_page_is_due_when_its_value_reaches_the_price(
 
 @each_rule
 @given(rate=rates, first=st.floats(1e-3, 1e4), factor=st.floats(1.01, 100))
-def test_the_value_of_a_visit_grows_with_time(
-    rule: AllocationRule, rate: float, first: float, factor: float
-) -> None:
+def test_the_value_of_a_visit_grows_with_time(rule, rate, first, factor):
     later = rule.value(rate, 1.0, first * factor)
     assert later >= rule.value(rate, 1.0, first) * (1 - 1e-9)
 
 
-def test_the_published_example_of_five_pages() -> None:
+def test_the_published_example_of_five_pages():
     # Cho, Garcia-Molina 2003, section 4: five pages change 1 to 5 times a day, five visits a day.
     changing = np.arange(1.0, 6.0)
     fresh = allocate(OPTIMAL_FRESHNESS, changing, np.ones(5), 5.0)
@@ -92,7 +86,7 @@ def mean_freshness(frequencies: np.ndarray, changing: np.ndarray) -> float:
     return float(freshness_fixed(changing[visited] / frequencies[visited]).sum() / len(changing))
 
 
-def test_optimal_freshness_is_within_a_hundredth_of_a_numerical_optimum() -> None:
+def test_optimal_freshness_is_within_a_hundredth_of_a_numerical_optimum():
     changing = np.random.default_rng(2).lognormal(0, 1.5, 30)
     weights = np.random.default_rng(3).random(30) + 0.1
 
@@ -111,7 +105,7 @@ def test_optimal_freshness_is_within_a_hundredth_of_a_numerical_optimum() -> Non
     assert loss(ours) == pytest.approx(solved.fun, rel=0.01)
 
 
-def test_optimal_age_is_within_a_hundredth_of_a_numerical_optimum() -> None:
+def test_optimal_age_is_within_a_hundredth_of_a_numerical_optimum():
     changing = np.random.default_rng(4).lognormal(0, 1, 20)
 
     def loss(f: np.ndarray) -> float:
@@ -132,7 +126,7 @@ def test_optimal_age_is_within_a_hundredth_of_a_numerical_optimum() -> None:
 
 
 @pytest.mark.parametrize("spread", [0.5, 1.0, 2.0])
-def test_freshness_orders_the_allocations_as_published(spread: float) -> None:
+def test_freshness_orders_the_allocations_as_published(spread):
     changing = np.random.default_rng(5).lognormal(0, spread, 400)
     found = {
         rule.name: mean_freshness(allocate(rule, changing, np.ones(400), 400.0), changing)
@@ -144,13 +138,13 @@ def test_freshness_orders_the_allocations_as_published(spread: float) -> None:
     assert found["proportional"] < uniform < found["optimal-freshness"]
 
 
-def test_optimal_freshness_gives_up_pages_that_change_too_fast() -> None:
+def test_optimal_freshness_gives_up_pages_that_change_too_fast():
     assert OPTIMAL_FRESHNESS.interval(10.0, 1.0, 0.2) == NEVER
     assert OPTIMAL_AGE.interval(10.0, 1.0, 0.2) < NEVER
     assert HARMONIC.interval(10.0, 1.0, 0.2) < NEVER
 
 
-def test_visits_at_random_times_have_their_own_optimum() -> None:
+def test_visits_at_random_times_have_their_own_optimum():
     changing = np.random.default_rng(6).lognormal(0, 1.5, 200)
 
     def freshness(f: np.ndarray) -> float:
@@ -161,7 +155,7 @@ def test_visits_at_random_times_have_their_own_optimum() -> None:
     assert freshness(ours) > freshness(others)
 
 
-def test_the_harmonic_rule_minimises_its_cost() -> None:
+def test_the_harmonic_rule_minimises_its_cost():
     changing = np.random.default_rng(7).lognormal(0, 1.5, 50)
 
     def cost(f: np.ndarray) -> float:
@@ -174,7 +168,7 @@ def test_the_harmonic_rule_minimises_its_cost() -> None:
         assert cost(ours) <= cost(other * (50.0 / other.sum()))
 
 
-def test_the_optimal_sample_grows_with_the_site() -> None:
+def test_the_optimal_sample_grows_with_the_site():
     shares = np.random.default_rng(13).beta(0.5, 2, 400).tolist()
     small = optimal_sample_size(shares, 50, 0.2)
     large = optimal_sample_size(shares, 5000, 0.2)

@@ -1,7 +1,5 @@
 """What single policies of the literature do, beyond what all guarantee."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -52,12 +50,12 @@ SITES = [0.005, 0.01, 0.02, 0.05, 0.3]
 
 
 @pytest.mark.parametrize("mode", ["proportional", "greedy", "adaptive"])
-def test_sampling_finds_more_changes_than_uniform_visits(mode: str) -> None:
+def test_sampling_finds_more_changes_than_uniform_visits(mode):
     uniform = changed_visits("uniform", SITES, 300, 100)
     assert changed_visits(f"sampling-{mode}", SITES, 300, 100) > 1.1 * uniform
 
 
-def test_nutch_shortens_and_lengthens_by_a_fifth() -> None:
+def test_nutch_shortens_and_lengthens_by_a_fifth():
     policy = NutchAdaptive(RevisitInputs(10 * DAY, MemorySchedule()))
     policy.add(1, 0, 0, 1.0, 0.0)
     price = 10 * DAY  # stretches by one
@@ -68,7 +66,7 @@ def test_nutch_shortens_and_lengthens_by_a_fifth() -> None:
     assert policy.due_at(1, price) - 18 * DAY == pytest.approx(9.6 * DAY)
 
 
-def test_nutch_synchronises_to_the_last_change() -> None:
+def test_nutch_synchronises_to_the_last_change():
     policy = NutchAdaptive(RevisitInputs(10 * DAY, MemorySchedule()))
     policy.add(1, 0, 0, 1.0, 0.0)
     policy.record(visit(1, 20 * DAY, 0.0, changed=True, since=12 * DAY))
@@ -76,7 +74,7 @@ def test_nutch_synchronises_to_the_last_change() -> None:
     assert policy.due_at(1, 10 * DAY) == pytest.approx((20 - 3.6 + 12) * DAY)
 
 
-def test_tianwang_comes_back_soon_after_a_change() -> None:
+def test_tianwang_comes_back_soon_after_a_change():
     policy = Tianwang(RevisitInputs(10 * DAY, MemorySchedule()))
     policy.add(1, 0, 0, 1.0, 0.0)
     for day in (10, 20, 30):
@@ -86,13 +84,13 @@ def test_tianwang_comes_back_soon_after_a_change() -> None:
     assert policy.due_at(1, 10 * DAY) - 40 * DAY < calm / 3
 
 
-def test_tianwang_rounds_to_the_start_of_a_cycle() -> None:
+def test_tianwang_rounds_to_the_start_of_a_cycle():
     policy = Tianwang(RevisitInputs(10 * DAY, MemorySchedule()), cycles_per_interval=10)
     policy.add(1, 0, 0, 1.0, 0.4 * DAY)
     assert policy.due_at(1, 10 * DAY) == pytest.approx(10 * DAY)
 
 
-def test_webfountain_fetches_what_is_obsolete_and_stays_so() -> None:
+def test_webfountain_fetches_what_is_obsolete_and_stays_so():
     pages = np.array([100.0, 100.0, 100.0])
     rates = np.array([0.01, 0.5, 50.0])
     fetches, obsolete = plan_periods(pages, np.array([5.0, 50.0, 100.0]), rates, 60.0, 3)
@@ -102,13 +100,13 @@ def test_webfountain_fetches_what_is_obsolete_and_stays_so() -> None:
     assert obsolete[2] == pytest.approx(100.0)
 
 
-def test_webfountain_fetches_all_with_enough_bandwidth() -> None:
+def test_webfountain_fetches_all_with_enough_bandwidth():
     pages = np.array([10.0, 20.0])
     fetches, _ = plan_periods(pages, pages.copy(), np.array([0.1, 0.2]), 1000.0, 2)
     assert fetches == pytest.approx(np.tile(pages, (2, 1)), rel=1e-3)
 
 
-def test_dates_of_changes_refine_the_last_modified_policy() -> None:
+def test_dates_of_changes_refine_the_last_modified_policy():
     dated, undated = (optimal_last_modified(RevisitInputs(DAY, MemorySchedule())) for _ in range(2))
     for policy, since in ((dated, 0.01 * DAY), (undated, None)):
         policy.add(1, 0, 0, 1.0, 0.0)
@@ -118,7 +116,7 @@ def test_dates_of_changes_refine_the_last_modified_policy() -> None:
     assert dated.change_probability(1, 4.05 * DAY) > undated.change_probability(1, 4.05 * DAY)
 
 
-def test_page_value_ranks_a_growing_page_above_its_popularity() -> None:
+def test_page_value_ranks_a_growing_page_above_its_popularity():
     policy = page_value(RevisitInputs(DAY, MemorySchedule()))
     for page in (1, 2):
         policy.add(page, 0, 0, 0.1, 0.0)
@@ -129,7 +127,7 @@ def test_page_value_ranks_a_growing_page_above_its_popularity() -> None:
     assert policy.value(1, 3 * DAY) > 1.5 * policy.value(2, 3 * DAY)
 
 
-def test_wire_values_a_visit_by_the_chance_of_a_stale_copy() -> None:
+def test_wire_values_a_visit_by_the_chance_of_a_stale_copy():
     policy = wire(RevisitInputs(DAY, MemorySchedule()))
     policy.add(1, 0, 0, 0.5, 0.0)
     policy.record(visit(1, DAY, 0.0, changed=True))
@@ -138,7 +136,7 @@ def test_wire_values_a_visit_by_the_chance_of_a_stale_copy() -> None:
         assert policy.value(1, days * DAY) == pytest.approx(DAY * gain)
 
 
-def test_azar_gives_up_pages_that_change_too_fast_for_the_price() -> None:
+def test_azar_gives_up_pages_that_change_too_fast_for_the_price():
     policy = azar(RevisitInputs(DAY, MemorySchedule()))
     policy.add(1, 0, 0, 1.0, 0.0)
     for number in range(1, 20):
@@ -147,7 +145,7 @@ def test_azar_gives_up_pages_that_change_too_fast_for_the_price() -> None:
     assert policy.due_at(1, 10.0) < math.inf
 
 
-def test_page_lists_keep_the_pages_of_each_group() -> None:
+def test_page_lists_keep_the_pages_of_each_group():
     lists = PageLists(MemorySchedule(), "test")
     for page in range(6):
         lists.add(page % 2, page)

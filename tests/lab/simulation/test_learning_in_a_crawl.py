@@ -4,8 +4,6 @@ A quarter of the pages is on topic, in regions; most links stay in their region.
 with the topic of a page and of links to it. No crawl sees the labels.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Sequence

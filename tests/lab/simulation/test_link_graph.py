@@ -1,7 +1,5 @@
 """The link graph of a recorded web, as a crawl may follow it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +66,7 @@ def away(graph: LinkGraph, distances: np.ndarray) -> dict[str, int]:
     return {url.split("/", 3)[3]: int(n) for url, n in zip(graph.urls, distances, strict=True)}
 
 
-def test_duplicates_refer_to_the_first_page(tmp_path: Path) -> None:
+def test_duplicates_refer_to_the_first_page(tmp_path):
     writer = RecordedWebWriter(tmp_path / "web", "alike", "test")
     for name, text in {"a": "one", "b": "two", "c": "one", "d": "three"}.items():
         writer.add(f"{A}/{name}", 200, HTML, html("Page", text=text))
@@ -79,58 +77,58 @@ def test_duplicates_refer_to_the_first_page(tmp_path: Path) -> None:
         ]
 
 
-def test_pages_are_what_answers_with_200_robots_left_out(graph: LinkGraph) -> None:
+def test_pages_are_what_answers_with_200_robots_left_out(graph):
     paths = {"/", "/near", "/shy", "/new", "/secret/x", "/void"}
     assert set(graph.urls) == {f"{A}{path}" for path in paths} | {f"{B}/far"}
 
 
-def test_a_page_links_to_where_its_links_end_once_and_never_to_itself(graph: LinkGraph) -> None:
+def test_a_page_links_to_where_its_links_end_once_and_never_to_itself(graph):
     found = {f"{A}/near", f"{A}/new", f"{B}/far", f"{A}/secret/x"}
     assert targets(graph, f"{A}/") == found
     assert (graph.links.data == 1).all()
 
 
-def test_nofollow_pages_lead_nowhere(graph: LinkGraph) -> None:
+def test_nofollow_pages_lead_nowhere(graph):
     assert targets(graph, f"{A}/near") == set()
 
 
-def test_a_refresh_leads_on_like_a_link(graph: LinkGraph) -> None:
+def test_a_refresh_leads_on_like_a_link(graph):
     assert targets(graph, f"{A}/new") == {f"{A}/shy"}
 
 
-def test_in_degrees_count_linking_pages(graph: LinkGraph) -> None:
+def test_in_degrees_count_linking_pages(graph):
     counts = {url: int(n) for url, n in zip(graph.urls, graph.in_degrees, strict=True)}
     assert counts[f"{A}/new"] == 2
     assert counts[f"{A}/shy"] == 2
     assert counts[f"{A}/"] == 0
 
 
-def test_what_robots_txt_forbids_or_cannot_be_parsed_is_not_fetchable(graph: LinkGraph) -> None:
+def test_what_robots_txt_forbids_or_cannot_be_parsed_is_not_fetchable(graph):
     kept = {url for url, can in zip(graph.urls, graph.fetchable, strict=True) if not can}
     assert kept == {f"{A}/secret/x", f"{A}/void"}
 
 
-def test_distances_are_clicks_along_the_links(graph: LinkGraph) -> None:
+def test_distances_are_clicks_along_the_links(graph):
     clicks = away(graph, graph.distances(marked(graph, f"{A}/shy")))
     assert clicks == {
         "": 2, "near": -1, "shy": 0, "new": 1, "secret/x": -1, "void": -1, "far": 2,
     }  # fmt: skip
 
 
-def test_a_page_that_may_not_be_passed_closes_the_ways_through_it(graph: LinkGraph) -> None:
+def test_a_page_that_may_not_be_passed_closes_the_ways_through_it(graph):
     open_pages = graph.fetchable & ~marked(graph, f"{A}/new")
     clicks = away(graph, graph.distances(marked(graph, f"{A}/shy"), open_pages))
     assert {path for path, n in clicks.items() if n >= 0} == {"shy"}
 
 
-def test_depths_are_clicks_from_the_nearest_seed(graph: LinkGraph) -> None:
+def test_depths_are_clicks_from_the_nearest_seed(graph):
     clicks = away(graph, graph.depths(marked(graph, f"{A}/")))
     assert clicks == {
         "": 0, "near": 1, "shy": 2, "new": 1, "secret/x": -1, "void": -1, "far": 1,
     }  # fmt: skip
 
 
-def test_without_targets_every_page_is_unreachable(graph: LinkGraph) -> None:
+def test_without_targets_every_page_is_unreachable(graph):
     assert (graph.distances(marked(graph)) == -1).all()
 
 
@@ -139,21 +137,21 @@ def same(one: LinkGraph, other: LinkGraph) -> bool:
     return matrices and one.urls == other.urls and bool((one.fetchable == other.fetchable).all())
 
 
-def test_the_second_opening_reads_what_the_first_made(folder: Path) -> None:
+def test_the_second_opening_reads_what_the_first_made(folder):
     progress: list[tuple[int, int]] = []
     made, read = opened(folder, progress), opened(folder, progress)
     assert progress == [(7, 7)]
     assert same(made, read)
 
 
-def test_a_damaged_file_is_made_anew(folder: Path) -> None:
+def test_a_damaged_file_is_made_anew(folder):
     made = opened(folder)
     path = folder / CACHE_FOLDER / GRAPH_FILE
     path.write_bytes(path.read_bytes()[:200])
     assert same(opened(folder), made)
 
 
-def test_a_web_recorded_anew_has_a_graph_of_its_own(folder: Path) -> None:
+def test_a_web_recorded_anew_has_a_graph_of_its_own(folder):
     opened(folder)
     warc = next(folder.glob("*.warc.gz"))
     warc.write_bytes(warc.read_bytes() * 2)

@@ -1,7 +1,5 @@
 """Cached pages equal freshly parsed ones."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Iterator
@@ -52,9 +50,7 @@ def fetched(web: ParsedWeb, url: str) -> Fetched:
 @pytest.mark.parametrize(
     "url", ["https://a.test/dir/", "http://a.test/dir/", "https://a.test/dir/index.html"]
 )
-def test_a_cached_page_equals_the_parsed_page_of_the_requested_url(
-    web: ParsedWeb, url: str
-) -> None:
+def test_a_cached_page_equals_the_parsed_page_of_the_requested_url(web, url):
     first = web.parse(fetched(web, url))
     assert isinstance(first, Page) and len(first.links) == 2
     again = fetched(web, url)
@@ -65,14 +61,14 @@ def test_a_cached_page_equals_the_parsed_page_of_the_requested_url(
     assert (len(again.body), again.elapsed_s) == (len(response.body), 0.5)
 
 
-def test_a_page_that_cannot_be_parsed_fails_again(web: ParsedWeb) -> None:
+def test_a_page_that_cannot_be_parsed_fails_again(web):
     results = [web.parse(fetched(web, "https://a.test/empty")) for _ in range(2)]
     assert all(isinstance(x, Failed) and x.kind is FailureKind.EMPTY for x in results)
     assert results[0] == results[1]
 
 
 @pytest.mark.parametrize("url", ["https://a.test/feed", "https://a.test/robots.txt"])
-def test_feeds_and_robots_txt_keep_their_body(web: ParsedWeb, url: str) -> None:
+def test_feeds_and_robots_txt_keep_their_body(web, url):
     body = fetched(web, url).body
     web.parse(fetched(web, url))
     assert fetched(web, url).body == body
@@ -81,11 +77,11 @@ def test_feeds_and_robots_txt_keep_their_body(web: ParsedWeb, url: str) -> None:
 @pytest.mark.parametrize(
     "url", ["https://a.test/old", "https://a.test/missing", "https://nowhere.test/"]
 )
-def test_other_answers_are_those_of_the_recorded_web(web: ParsedWeb, url: str) -> None:
+def test_other_answers_are_those_of_the_recorded_web(web, url):
     assert web.answer(url, 0.0, 0.0) == RecordedNetwork(web.web).answer(url, 0.0, 0.0)
 
 
-def test_a_second_opening_finds_the_pages_parsed(folder: Path) -> None:
+def test_a_second_opening_finds_the_pages_parsed(folder):
     for _ in range(2):
         with ParsedWeb(RecordedWeb.open(folder)) as web:
             answer = fetched(web, "https://a.test/dir/")
@@ -94,7 +90,7 @@ def test_a_second_opening_finds_the_pages_parsed(folder: Path) -> None:
     assert isinstance(page, Page) and page.title == "Whales & ships"
 
 
-def test_a_web_recorded_anew_is_parsed_anew(folder: Path) -> None:
+def test_a_web_recorded_anew_is_parsed_anew(folder):
     with ParsedWeb(RecordedWeb.open(folder)) as web:
         web.parse(fetched(web, "https://a.test/dir/"))
     warc = next(folder.glob("*.warc.gz"))
@@ -104,9 +100,7 @@ def test_a_web_recorded_anew_is_parsed_anew(folder: Path) -> None:
         assert fetched(web, "https://a.test/dir/").body == PAGE.encode()
 
 
-def test_while_one_process_makes_the_cache_others_wait(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_while_one_process_makes_the_cache_others_wait(folder, monkeypatch):
     others_wait = []
 
     def try_to_open(path: Path, **options: object) -> None:
@@ -126,13 +120,13 @@ def test_while_one_process_makes_the_cache_others_wait(
     ParsedWeb(RecordedWeb.open(folder)).close()  # the lock is released
 
 
-def test_an_unusable_folder_is_an_error_with_its_name(folder: Path) -> None:
+def test_an_unusable_folder_is_an_error_with_its_name(folder):
     (folder / CACHE_FOLDER).write_text("in the way")
     with pytest.raises(RecordedWebError, match="cannot store parsed pages"):
         ParsedWeb(RecordedWeb.open(folder))
 
 
-def test_a_damaged_record_is_a_server_error_and_the_rest_goes_on(folder: Path) -> None:
+def test_a_damaged_record_is_a_server_error_and_the_rest_goes_on(folder):
     with RecordedWeb.open(folder) as web:
         warc = next(folder.glob("*.warc.gz"))
         warc.write_bytes(bytes(warc.stat().st_size))
@@ -140,9 +134,7 @@ def test_a_damaged_record_is_a_server_error_and_the_rest_goes_on(folder: Path) -
     assert isinstance(answer, Failed) and answer.kind is FailureKind.SERVER_ERROR
 
 
-def test_texts_that_no_encoding_can_write_survive(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_texts_that_no_encoding_can_write_survive(folder, monkeypatch):
     odd = Page("https://a.test/dir/", "a\ud800", text="\udfff", links=(Link("https://b.test/"),))
     monkeypatch.setattr(parsed_web, "parse_page", lambda fetched: odd)
     for _ in range(2):
@@ -150,7 +142,7 @@ def test_texts_that_no_encoding_can_write_survive(
             assert web.parse(fetched(web, odd.url)) == odd
 
 
-def test_an_answer_that_was_never_parsed_gives_its_page_later(web: ParsedWeb) -> None:
+def test_an_answer_that_was_never_parsed_gives_its_page_later(web):
     first = web.parse(fetched(web, "https://a.test/dir/"))
     answers = [fetched(web, "https://a.test/dir/") for _ in range(3)]
     assert [web.parse(each) for each in answers] == [first] * 3

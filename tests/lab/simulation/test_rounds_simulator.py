@@ -1,7 +1,5 @@
 """The simulator drives the partitions and the driver of a crawl in rounds on one clock."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -95,8 +93,8 @@ def fetched(pages: pd.DataFrame) -> list[str]:
 @pytest.mark.parametrize("unit", ["domain", "host"])
 @pytest.mark.parametrize("partitions", [1, 4, 9])
 def test_partitions_fetch_what_a_single_crawl_does_each_page_once_in_its_own(
-    subject: Topic, unit: str, partitions: int
-) -> None:
+    subject, unit, partitions
+):
     run = rounds(subject, partitions, unit=unit)
     urls = fetched(run.pages)
     assert len(urls) == len(set(urls))
@@ -108,19 +106,19 @@ def test_partitions_fetch_what_a_single_crawl_does_each_page_once_in_its_own(
 
 
 @pytest.mark.parametrize("partitions", [1, 3, 8])
-def test_the_budget_of_all_partitions_is_kept_exactly(subject: Topic, partitions: int) -> None:
+def test_the_budget_of_all_partitions_is_kept_exactly(subject, partitions):
     run = rounds(subject, partitions, pages=30)
     assert len(fetched(run.pages)) == 30
     assert run.end_reason == "page budget spent"
 
 
-def test_the_same_arguments_give_the_same_run(subject: Topic) -> None:
+def test_the_same_arguments_give_the_same_run(subject):
     one, other = (rounds(subject, 4, pages=40) for _ in range(2))
     assert fetched(one.pages) == fetched(other.pages)
     assert (one.sent, one.simulated_s) == (other.sent, other.simulated_s)
 
 
-def test_partitions_prefer_the_best_links_of_all(subject: Topic) -> None:
+def test_partitions_prefer_the_best_links_of_all(subject):
     def whales(urls: list[str]) -> int:
         return sum(int(url.split(".")[0][8:]) % 3 == 0 for url in urls)
 
@@ -129,7 +127,7 @@ def test_partitions_prefer_the_best_links_of_all(subject: Topic) -> None:
     assert whales(patient) > whales(fetched(rounds(hasty, 8, pages=40).pages))
 
 
-def test_a_copy_that_another_partition_fetched_before_is_a_duplicate(subject: Topic) -> None:
+def test_a_copy_that_another_partition_fetched_before_is_a_duplicate(subject):
     near, far = FIRST, "http://h3.test/"
     assert PartitionMap(4).of_url(near) != PartitionMap(4).of_url(far)
     same = html("Same", text="whale and calf " * 30)

@@ -1,7 +1,5 @@
 """The simulator runs the live crawl with another driver."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -72,7 +70,7 @@ def simulated(topic: Topic, policy: str, latency: Latency = QUICK) -> SimulatedR
 
 
 @pytest.mark.parametrize("policy", ["focused", "bfs"])
-def test_spider_and_simulator_fetch_in_the_same_order(tmp_path: Path, policy: str) -> None:
+def test_spider_and_simulator_fetch_in_the_same_order(tmp_path, policy):
     path = write_topic(tmp_path, "http://a.test/", politeness=ONE_AT_A_TIME)
     with served(sea()) as site:
         live = crawl(path, site.address, FOCUSED_POLICY=policy, FOCUSED_FOLDER=tmp_path / "out")
@@ -86,7 +84,7 @@ def test_spider_and_simulator_fetch_in_the_same_order(tmp_path: Path, policy: st
     assert in_web == [url for url in asked if "gone.test" not in url]
 
 
-def test_the_same_arguments_give_the_same_crawl(tmp_path: Path) -> None:
+def test_the_same_arguments_give_the_same_crawl(tmp_path):
     topic = topic_in(tmp_path, delay_s=0.5, politeness="concurrency = 3")
     runs = [simulated(topic, "focused", hashed_latency(0.2, seed=7)) for _ in range(2)]
     assert runs[0].asked == runs[1].asked
@@ -94,7 +92,7 @@ def test_the_same_arguments_give_the_same_crawl(tmp_path: Path) -> None:
     assert runs[0].simulated_s == runs[1].simulated_s
 
 
-def test_hosts_are_given_their_delay_on_the_simulated_clock(tmp_path: Path) -> None:
+def test_hosts_are_given_their_delay_on_the_simulated_clock(tmp_path):
     topic = topic_in(tmp_path, delay_s=2.0)
     pages = simulated(topic, "bfs", constant_latency(0.1)).pages
     answered = pages[pages["status"] > 0]
@@ -102,7 +100,7 @@ def test_hosts_are_given_their_delay_on_the_simulated_clock(tmp_path: Path) -> N
     assert gaps.min() >= 2.0 + 0.1 - 1e-9
 
 
-def test_no_more_requests_are_under_way_than_the_topic_allows(tmp_path: Path) -> None:
+def test_no_more_requests_are_under_way_than_the_topic_allows(tmp_path):
     one, three = (
         simulated(topic_in(tmp_path / n, politeness=f"concurrency = {n}"), "bfs").simulated_s
         for n in ("1", "3")
@@ -110,7 +108,7 @@ def test_no_more_requests_are_under_way_than_the_topic_allows(tmp_path: Path) ->
     assert one / 3 <= three < one
 
 
-def test_it_stops_at_the_requested_number_of_pages(tmp_path: Path) -> None:
+def test_it_stops_at_the_requested_number_of_pages(tmp_path):
     topic = topic_in(tmp_path)
     run = simulate(
         topic,
@@ -126,13 +124,13 @@ def test_it_stops_at_the_requested_number_of_pages(tmp_path: Path) -> None:
     assert run.end_reason == "page budget spent"
 
 
-def test_the_topics_folder_stays_untouched(tmp_path: Path) -> None:
+def test_the_topics_folder_stays_untouched(tmp_path):
     topic = topic_in(tmp_path)
     simulated(topic, "bfs")
     assert not topic.output.folder.exists()
 
 
-def test_a_host_cap_holds(tmp_path: Path) -> None:
+def test_a_host_cap_holds(tmp_path):
     topic = topic_in(tmp_path)
     capped = replace(topic, scope=replace(topic.scope, max_pages_per_host=2))
     pages = simulated(capped, "bfs").pages
@@ -142,29 +140,25 @@ def test_a_host_cap_holds(tmp_path: Path) -> None:
 def whales_found_early(policy: str, folder: Path, seed: int = 0) -> float:
     topic = topic_in(folder, politeness=ONE_AT_A_TIME)
     run = simulate(
-        topic,
-        WhaleClassifier(),
-        RecordedNetwork(sea()),
-        policy_named(policy, seed),
-        latency=QUICK,
+        topic, WhaleClassifier(), RecordedNetwork(sea()), policy_named(policy, seed), latency=QUICK
     )
     fetched = run.pages[run.pages["outcome"] == "fetched"]["url"].head(8)
     return float(fetched.str.contains("whale").mean())
 
 
-def test_policies_that_look_for_whales_find_them_before_breadth_first(tmp_path: Path) -> None:
+def test_policies_that_look_for_whales_find_them_before_breadth_first(tmp_path):
     blind = whales_found_early("bfs", tmp_path / "bfs")
     for policy in ("focused", "anchor"):
         assert whales_found_early(policy, tmp_path / policy) > blind, policy
 
 
-def test_depth_first_takes_what_was_found_last(tmp_path: Path) -> None:
+def test_depth_first_takes_what_was_found_last(tmp_path):
     topic = topic_in(tmp_path, politeness=ONE_AT_A_TIME, scope='allow_hosts = ["a.test"]')
     asked = simulated(topic, "dfs").asked
     assert asked[:3] == ["http://a.test/", "http://a.test/whales", "http://a.test/missing"]
 
 
-def test_each_seed_draws_another_random_order(tmp_path: Path) -> None:
+def test_each_seed_draws_another_random_order(tmp_path):
     topic = topic_in(tmp_path, politeness=ONE_AT_A_TIME)
     orders = {
         tuple(
