@@ -137,23 +137,23 @@ def test_servers_may_frame_a_body_as_they_like(raw, closes):
 
 
 @pytest.mark.parametrize(
-    ("raw", "kind"),
+    "raw",
     [
-        (b"whales\r\n\r\n", FailureKind.RESET),
-        (OK + b"Content-Length: 6\r\nContent-Length: 7\r\n\r\nwhales!", FailureKind.RESET),
-        (OK + b"Content-Length: -6\r\n\r\nwhales", FailureKind.RESET),
-        (OK + b"X-Odd: a\x00b\r\nContent-Length: 6\r\n\r\nwhales", FailureKind.RESET),
-        (OK + b"X-Long: " + b"x" * 40_000, FailureKind.RESET),
-        (OK + b"Transfer-Encoding: gzip\r\n\r\n<p>x", FailureKind.RESET),
-        (PLAIN[:30], FailureKind.RESET),
-        (PLAIN[:-2], FailureKind.RESET),
-        (CHUNKED[:-9], FailureKind.RESET),
-        (OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nwhales", FailureKind.RESET),
-        (b"", FailureKind.RESET),
+        b"whales\r\n\r\n",
+        OK + b"Content-Length: 6\r\nContent-Length: 7\r\n\r\nwhales!",
+        OK + b"Content-Length: -6\r\n\r\nwhales",
+        OK + b"X-Odd: a\x00b\r\nContent-Length: 6\r\n\r\nwhales",
+        OK + b"X-Long: " + b"x" * 40_000,
+        OK + b"Transfer-Encoding: gzip\r\n\r\n<p>x",
+        PLAIN[:30],
+        PLAIN[:-2],
+        CHUNKED[:-9],
+        OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nwhales",
+        b"",
     ],
 )
-def test_an_answer_that_breaks_off_or_is_not_a_http_is_a_reset(raw, kind):
-    assert failure(raw, closes=True) is kind
+def test_an_answer_that_breaks_off_or_is_not_a_http_is_a_reset(raw):
+    assert failure(raw, closes=True) is FailureKind.RESET
 
 
 def test_a_port_where_nobody_listens_refuses_the_connection():
