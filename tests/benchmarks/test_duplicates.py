@@ -6,7 +6,6 @@ import duplicates
 import pytest
 
 from focused.crawl.dedup.duplicates import NearDuplicateIndex
-from focused.storage.state_store import StateStore
 from focused.web.page import Page
 
 pytestmark = pytest.mark.long
@@ -58,14 +57,12 @@ def test_all_hosts_of_a_site_are_of_one_split():
     assert len(splits) == 1
 
 
-def test_copies_are_asked_for_by_edit_and_place(tmp_path):
+def test_copies_are_asked_for_by_edit_and_place(store):
     texts = [" ".join(random.Random(n).choices(WORDS, k=300)) for n in range(40)]
     pages = [Page(f"http://h{n % 4}.test/{n}", text=text) for n, text in enumerate(texts)]
-    store = StateStore.open(tmp_path, {})
     index = NearDuplicateIndex(store.tables)
     calls = duplicates.index_pages(index, store, pages)
     made = duplicates.look_up_copies(index, pages, 2, random.Random(1))
-    store.close()
     assert calls.empty
     small = made[(made["edit"] == "passage added, 1%") & (made["place"] == "another host")]
     assert len(small) > 0 and (small["share"] > 0.85).all() and small["right"].all()

@@ -16,7 +16,6 @@ from focused.frontier.queued_link import Exploration, QueuedLink, link_key, unpr
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.link_features import FEATURE_INDEX
 from focused.link_scoring.protocols import PageContext, decode_example
-from focused.storage.state_store import StateStore
 from focused.web.page import Classification, Failed, FailureKind, Page
 from focused.web.urls import host_of
 from tests.support.archived_links import link_rows
@@ -474,23 +473,19 @@ def settled(number: int) -> SettledFetch:
     return SettledFetch(link, "fetched", page=Page(url), classification=Classification(0.9, True))
 
 
-def test_training_examples_are_kept_until_the_state_is_every_so_many(tmp_path):
-    store = StateStore.open(tmp_path / "state", {"test": "training_examples"})
-    kept = OnlineTraining(
-        Policy("learner", SimpleLearner()), DiskFrontier(store.tables), store.tables
-    )
+def test_training_examples_are_kept_until_the_state_is_every_so_many(tables):
+    kept = OnlineTraining(Policy("learner", SimpleLearner()), DiskFrontier(tables), tables)
     rows = []
     for number in range(4_203):
         kept.learn(settled(number))
-        rows.append(store.tables.count("training_examples"))
+        rows.append(tables.count("training_examples"))
     assert rows[:2_000] == [*range(1, 2_000), 0]
     assert max(rows) == 1_999
     assert rows[-1] == 203
     again = SimpleLearner()
-    OnlineTraining(Policy("learner", again), DiskFrontier(store.tables), store.tables)
+    OnlineTraining(Policy("learner", again), DiskFrontier(tables), tables)
     assert [url for url, _, _ in again.examples] == [f"http://a.test/{n}" for n in range(4_203)]
     assert len(again.learned_here) == 203  # the others came with the state
-    store.close()
 
 
 def story(crawl: Simulation) -> list[tuple[Any, ...]]:

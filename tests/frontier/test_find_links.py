@@ -1,26 +1,23 @@
 """Selecting queued links by URL, host and pattern."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 from focused.frontier.disk_frontier import DiskFrontier
 from focused.frontier.inspection import find_links, links_matching
 from focused.frontier.queued_link import QueuedLink, link_key
-from focused.storage.state_store import StateStore
+from focused.storage.tables import Tables
 
 
 @pytest.fixture
-def frontier(tmp_path: Path):
-    store = StateStore.open(tmp_path / "state", {})
-    frontier = DiskFrontier(store.tables)
+def frontier(tables: Tables) -> DiskFrontier:
+    frontier = DiskFrontier(tables)
     for host in "ab":
         for number in range(5):
             url = f"http://{host}.test/{number}"
             frontier.push(QueuedLink(link_key(url), url, f"{host}.test", number, 0.5), 0.0)
-    yield frontier
-    store.close()
+    return frontier
 
 
 def test_urls_are_shown_with_their_links_and_those_that_do_not_wait_without(frontier):

@@ -1,7 +1,6 @@
 """Inspection of a frontier: totals, hosts, links; read-only."""
 
 from dataclasses import astuple
-from pathlib import Path
 
 import pytest
 
@@ -19,6 +18,7 @@ from focused.frontier.inspection import (
 )
 from focused.frontier.queued_link import Exploration, QueuedLink, link_key
 from focused.storage.state_store import StateStore
+from focused.storage.tables import Tables
 
 NOW = 1_000.0
 
@@ -28,10 +28,8 @@ def link(url: str, priority: float, **fields) -> QueuedLink:
 
 
 @pytest.fixture
-def frontier(tmp_path: Path):
-    store = StateStore.open(tmp_path / "state", {})
-    yield DiskFrontier(store.tables, exploration=Exploration(new_host_bonus=1.0))
-    store.close()
+def frontier(tables: Tables) -> DiskFrontier:
+    return DiskFrontier(tables, exploration=Exploration(new_host_bonus=1.0))
 
 
 def put(frontier: DiskFrontier, host: str, *priorities: float) -> None:
@@ -101,9 +99,8 @@ def test_a_host_that_was_suspended_backs_off_though_its_failures_are_counted_aga
     assert count_totals(frontier, NOW).backing_off == 1
 
 
-def test_a_host_whose_budget_is_spent_is_neither_due_nor_waited_for(tmp_path):
-    store = StateStore.open(tmp_path / "limited", {})
-    frontier = DiskFrontier(store.tables, limits=HostLimits(pages_per_host=1))
+def test_a_host_whose_budget_is_spent_is_neither_due_nor_waited_for(tables):
+    frontier = DiskFrontier(tables, limits=HostLimits(pages_per_host=1))
     put(frontier, "a", 2.0, 1.0)
     ask(frontier, HostPace(NOW + 30.0, failures=1))
     frontier.hosts.count_fetched(frontier.hosts.get("a"))
@@ -112,7 +109,6 @@ def test_a_host_whose_budget_is_spent_is_neither_due_nor_waited_for(tmp_path):
     assert report.next_due_in_s is None
     assert summarise_host(frontier, frontier.hosts.get("a"), NOW).full
     assert hosts_backing_off(frontier, 9, NOW) == []
-    store.close()
 
 
 def test_a_hosts_address_is_reported_once_it_is_known(frontier):

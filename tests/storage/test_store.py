@@ -34,12 +34,10 @@ def write_and_commit(store: StateStore, number: int) -> None:
     store.commit()
 
 
-def test_a_commit_makes_what_was_written_true(tmp_path):
-    store = StateStore.open(tmp_path / "state", {})
+def test_a_commit_makes_what_was_written_true(store, tmp_path):
     for number in range(3):
         write_and_commit(store, number)
         assert rows_after_a_crash(store, tmp_path / "state") == number + 1
-    store.close()
 
 
 def test_where_only_each_third_commit_counts_it_takes_the_others_along(tmp_path):

@@ -19,7 +19,6 @@ from focused.crawl.revisits.page_fate import (
     redirects_to_missing_page,
 )
 from focused.durations import DAY_S
-from focused.storage.state_store import StateStore
 from focused.web.page import Failed, FailureKind, Redirected
 
 URL = "https://example.org/a/page.html"
@@ -103,11 +102,9 @@ def test_a_redirect_to_where_missing_paths_lead_is_a_soft_404():
     ("kind", "days"),
     [(FailureKind.GONE, 90), (FailureKind.CLIENT_ERROR, 90), (FailureKind.TIMEOUT, 1)],
 )
-def test_a_host_is_asked_again_for_a_missing_page_after_its_answer_is_old(tmp_path, kind, days):
+def test_a_host_is_asked_again_for_a_missing_page_after_its_answer_is_old(tables, kind, days):
     url = missing_page_url(URL, 0.5)
-    store = StateStore.open(tmp_path / "state", {})
-    pages = MissingPages(store.tables)
+    pages = MissingPages(tables)
     pages.record(Failed(url, kind), 0.0, "", None)
     assert pages.url_to_request(URL, days * DAY_S - 1.0) is None
     assert pages.url_to_request(URL, days * DAY_S + 1.0) is not None
-    store.close()
