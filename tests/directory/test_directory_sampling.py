@@ -24,7 +24,8 @@ from focused.topic import Topic
 from focused.topic.topic_file import load_topic
 from focused.web.urls import host_of
 from focused_lab.builders.docweb_rules import page_categories
-from focused_lab.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
+from focused_lab.recorded_web.recorded_web import RecordedWeb
+from tests.support.recorded_web import answer, page, recorded
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,7 +34,7 @@ HONEY = "Top/Science/Bees/Honey"
 OTHER = "Top/Other"
 
 
-def page(title: str, text: str, description: str = "") -> bytes:
+def article(title: str, text: str, description: str = "") -> bytes:
     meta = f'<meta name="description" content="{description}">' if description else ""
     return (
         f"<html><head><title>{title}</title>{meta}</head><body><main><h1>{title}</h1>"
@@ -43,17 +44,15 @@ def page(title: str, text: str, description: str = "") -> bytes:
 
 @pytest.fixture
 def web(tmp_path: Path) -> Iterator[RecordedWeb]:
-    labels = []
-    with RecordedWebWriter(tmp_path / "web", "bees", "test") as writer:
-        for host, count in (("large.example", 80), ("small.example", 20)):
-            for number in range(count):
-                url = f"https://{host}/{number}"
-                words = f"The bees of hive {number} live on what flowers give. And so on."
-                body = page(f"Hive {number}", words, "Hives." if number == 1 else "")
-                writer.add(url, 200, {"content-type": "text/html"}, body)
-                labels.append((url, BEES if number % 2 else OTHER))
-        writer.finish(labels)
-    with RecordedWeb.open(tmp_path / "web") as opened:
+    pages, labels = [], []
+    for host, count in (("large.example", 80), ("small.example", 20)):
+        for number in range(count):
+            url = f"https://{host}/{number}"
+            words = f"The bees of hive {number} live on what flowers give. And so on."
+            body = article(f"Hive {number}", words, "Hives." if number == 1 else "")
+            pages.append(page(url, body))
+            labels.append((url, BEES if number % 2 else OTHER))
+    with recorded(tmp_path / "web", *pages, labels=labels) as opened:
         yield opened
 
 
@@ -83,14 +82,11 @@ def test_pages_to_avoid_are_never_taken_however_they_are_spelled(web):
 
 
 def test_pages_that_robots_txt_forbids_are_never_taken(tmp_path):
-    with RecordedWebWriter(tmp_path / "web", "bees", "test") as writer:
-        rules = b"User-agent: *\nDisallow: /secret"
-        writer.add("https://a.example/robots.txt", 200, {"content-type": "text/plain"}, rules)
-        for path in ("open", "secret"):
-            body = page(path, "The bees live on what flowers give them.")
-            writer.add(f"https://a.example/{path}", 200, {"content-type": "text/html"}, body)
-        writer.finish([("https://a.example/open", BEES), ("https://a.example/secret", BEES)])
-    with RecordedWeb.open(tmp_path / "web") as web:
+    rules = answer("https://a.example/robots.txt", 200, "User-agent: *\nDisallow: /secret")
+    urls = ["https://a.example/open", "https://a.example/secret"]
+    pages = [page(url, article(url, "The bees live on what flowers give them.")) for url in urls]
+    labels = [(url, BEES) for url in urls]
+    with recorded(tmp_path / "web", rules, *pages, labels=labels) as web:
         taken = sample_directory(web, [BEES], sizes=SampleSizes(max_share=1.0))
     assert [p.url for p in taken] == ["https://a.example/open"]
 

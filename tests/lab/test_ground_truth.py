@@ -10,11 +10,11 @@ import pytest
 
 from focused.errors import ConfigurationError
 from focused_lab.ground_truth import GroundTruth
-from focused_lab.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
+from focused_lab.recorded_web.recorded_web import RecordedWeb
 from focused_lab.simulation.link_graph import open_link_graph
 from focused_lab.simulation.parsed_web import ParsedWeb
-from tests.lab.two_sides import HTML, build_web
-from tests.support.recorded_web import html
+from tests.lab.two_sides import build_web
+from tests.support.recorded_web import html, page, record_web
 
 MakeGroundTruth = Callable[..., GroundTruth]
 
@@ -74,12 +74,10 @@ def test_the_same_content_counts_once_under_whatever_address(ground_truth):
 @pytest.fixture
 def copied(tmp_path: Path) -> Iterator[MakeGroundTruth]:
     """Two pages on whales, each at two URLs without a redirect, and one on trade."""
-    writer = RecordedWebWriter(tmp_path / "copied", "copied", "test")
     texts = {"one": "krill", "one-again": "krill", "two": "pod", "two-again": "pod", "bank": "gold"}
-    for name, text in texts.items():
-        writer.add(f"http://a.test/{name}", 200, HTML, html("Page", text=text))
-    writer.finish([(f"http://a.test/{name}", "Top/Whales") for name in texts if name != "bank"])
-    with ParsedWeb(RecordedWeb.open(tmp_path / "copied")) as web:
+    pages = [page(f"http://a.test/{name}", html("Page", text=text)) for name, text in texts.items()]
+    labels = [(f"http://a.test/{name}", "Top/Whales") for name in texts if name != "bank"]
+    with ParsedWeb(RecordedWeb.open(record_web(tmp_path / "web", *pages, labels=labels))) as web:
 
         def swap(*samples: str) -> GroundTruth:
             graph = functools.partial(open_link_graph, web)

@@ -17,10 +17,10 @@ from focused.link_scoring.link_features import FEATURE_NAMES
 from focused.link_scoring.protocols import ScorableLink, TrainingExample, UpdatedScore
 from focused_lab.analysis.comparison_runs import ExperimentSettings
 from focused_lab.experiment_plan import ExperimentPlan, PreparedTopic, Trial
-from focused_lab.recorded_web.recorded_web import RecordedWebWriter, read_web_labels
+from focused_lab.recorded_web.recorded_web import read_web_labels
 from focused_lab.web_sources import ExperimentWeb
-from tests.lab.two_sides import HTML, WORDS, planned, prepared_topic
-from tests.support.recorded_web import html
+from tests.lab.two_sides import WORDS, planned, prepared_topic
+from tests.support.recorded_web import html, page, record_web
 from tests.support.whale_models import WhaleClassifier
 
 
@@ -88,26 +88,20 @@ def test_a_link_is_logged_with_its_features_at_the_time_of_the_fetch(web, ours, 
 
 def web_with_copies(folder: Path, each: int = 12) -> Path:
     """Two categories; each page links to the next ones, to their copies and to an unknown page."""
-    writer = RecordedWebWriter(folder, "two-sides", "test")
-    labels = []
+    pages, labels = [], []
     for category in WORDS:
         name = category.split("/")[1].lower()
         for n in range(each):
             links = [f"http://{name}.test/{kind}-{n + 1}" for kind in ("page", "copy", "unknown")]
             body = html(f"{name} {n}", *links, text=f"{name} {n}")
             for url in (f"http://{name}.test/page-{n}", f"http://{name}.test/copy-{n}"):
-                writer.add(url, 200, HTML, body)
+                pages.append(page(url, body))
                 labels.append((url, category))
             unknown = html(f"{name} unknown {n}", text=f"nobody knows {name} {n}")
-            writer.add(f"http://{name}.test/unknown-{n}", 200, HTML, unknown)
-    writer.add(
-        "http://start.test/",
-        200,
-        HTML,
-        html("Start", "http://whales.test/page-0", "http://trade.test/page-0"),
-    )
-    writer.finish(labels)
-    return folder
+            pages.append(page(f"http://{name}.test/unknown-{n}", unknown))
+    seeds = ("http://whales.test/page-0", "http://trade.test/page-0")
+    pages.append(page("http://start.test/", html("Start", *seeds)))
+    return record_web(folder, *pages, labels=labels, name="two-sides")
 
 
 def test_seeds_training_pages_copies_and_pages_without_a_label_are_not_logged(tmp_path):

@@ -18,15 +18,14 @@ from focused.web.page import Classification, Page
 from focused_lab.analysis import comparison_runs
 from focused_lab.ground_truth import GroundTruth
 from focused_lab.oracles import ORACLES
-from focused_lab.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
+from focused_lab.recorded_web.recorded_web import RecordedWeb
 from focused_lab.simulation.link_graph import open_link_graph
 from focused_lab.simulation.parsed_web import ParsedWeb
 from focused_lab.simulation.simulator import constant_latency, simulate
 from tests.support.crawling import write_topic
-from tests.support.recorded_web import html
+from tests.support.recorded_web import html, page, record_web, redirect
 from tests.support.whale_models import WhaleClassifier
 
-HTML = {"content-type": "text/html; charset=utf-8"}
 Web = Mapping[str, Sequence[str] | str]
 
 # The topic lies behind three off-topic pages; a wide off-topic region is nearer.
@@ -46,18 +45,15 @@ class Examined:
 
     def __init__(self, folder: Path, web: Web, scope: Scope, closing: ExitStack) -> None:
         self._folder, self._scope = folder, scope
-        writer = RecordedWebWriter(folder / "web", "tiny", "test")
-        for name, links in web.items():
-            url = address(name)
-            if isinstance(links, str):
-                writer.add(url, 301, {"location": address(links)}, b"")
-            else:
-                body = html(name, *map(address, links), text=f"about {name}")
-                writer.add(url, 200, HTML, body)
-        whales = [
-            address(name) for name in web if "whale" in name and not isinstance(web[name], str)
+        pages = [
+            redirect(address(name), address(links))
+            if isinstance(links, str)
+            else page(address(name), html(name, *map(address, links), text=f"about {name}"))
+            for name, links in web.items()
         ]
-        writer.finish([(url, "Top/Whales") for url in whales])
+        whales = [each.url for each in pages if each.status == 200 and "whale" in each.url]
+        labels = [(url, "Top/Whales") for url in whales]
+        record_web(folder / "web", *pages, labels=labels)
         self.network = closing.enter_context(ParsedWeb(RecordedWeb.open(folder / "web")))
         self.ground_truth = GroundTruth(
             self.network.web,

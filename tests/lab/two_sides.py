@@ -21,15 +21,13 @@ from focused_lab.experiment_plan import (
     plan_experiment,
 )
 from focused_lab.parallel_runs import run_trials
-from focused_lab.recorded_web.recorded_web import RecordedWebWriter
 from focused_lab.run_measures import RunRecord
 from focused_lab.web_sources import ExperimentWeb
 from tests.support.command import focused
 from tests.support.crawling import write_topic
-from tests.support.recorded_web import html
+from tests.support.recorded_web import html, page, record_web, redirect
 from tests.support.whale_models import WhaleClassifier, WhaleScorer
 
-HTML = {"content-type": "text/html; charset=utf-8"}
 WORDS = {
     "Top/Whales": ("whale", "blubber", "harpoon", "krill", "baleen", "spout", "fluke", "pod"),
     "Top/Trade": ("ledger", "price", "tariff", "market", "invoice", "freight", "bank", "bond"),
@@ -47,9 +45,7 @@ class DeadlyClassifier(WhaleClassifier):
 def build_web(folder: Path, each: int = 40) -> Path:
     """Two categories on two hosts; the start links to both, each page to the next ones."""
     rng = random.Random(1)
-    writer = RecordedWebWriter(folder, "two-sides", "test")
-    labels = []
-    start = []
+    pages, labels, start = [], [], []
     for category, words in WORDS.items():
         name = category.split("/")[1].lower()
         urls = [f"http://{name}.test/{name}-{n}" for n in range(each)]
@@ -57,12 +53,11 @@ def build_web(folder: Path, each: int = 40) -> Path:
         for n, url in enumerate(urls):
             links = urls[n + 1 : n + 4]
             text = " ".join(rng.choices(words, k=80))
-            writer.add(url, 200, HTML, html(f"{name} {n}", *links, text=f"{text} {n}"))
+            pages.append(page(url, html(f"{name} {n}", *links, text=f"{text} {n}")))
             labels.append((url, category))
-    writer.add("http://start.test/", 200, HTML, html("Start", *reversed(start)))
-    writer.add("http://start.test/moved", 301, {"location": "http://whales.test/whales-9"}, b"")
-    writer.finish(labels)
-    return folder
+    pages.append(page("http://start.test/", html("Start", *reversed(start))))
+    pages.append(redirect("http://start.test/moved", "http://whales.test/whales-9"))
+    return record_web(folder, *pages, labels=labels, name="two-sides")
 
 
 def write_compared(folder: Path, scope: str = "") -> Path:

@@ -82,16 +82,26 @@ def body(web: WebSource, url: str) -> str:
     return response_of(web, url).body.decode()
 
 
+def record_web(
+    folder: Path,
+    *responses: RecordedResponse,
+    labels: Iterable[tuple[str, str]] = (),
+    name: str = "web",
+) -> Path:
+    """Record responses at ``folder``, which is returned."""
+    with RecordedWebWriter(folder, name, "test") as writer:
+        for each in responses:
+            writer.add(each.url, each.status, each.headers, each.body)
+        writer.finish(labels)
+    return folder
+
+
 @contextmanager
 def recorded(
     folder: Path, *responses: RecordedResponse, labels: Iterable[tuple[str, str]] = ()
 ) -> Iterator[RecordedWeb]:
     """Record responses at ``folder``, and open the web."""
-    with RecordedWebWriter(folder, "web", "test") as writer:
-        for each in responses:
-            writer.add(each.url, each.status, each.headers, each.body)
-        writer.finish(labels)
-    with RecordedWeb.open(folder) as web:
+    with RecordedWeb.open(record_web(folder, *responses, labels=labels)) as web:
         yield web
 
 

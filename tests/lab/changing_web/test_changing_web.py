@@ -22,8 +22,8 @@ from focused_lab.changing_web.assigned_changes import assign_histories, director
 from focused_lab.changing_web.change_options import ChangeOptions
 from focused_lab.changing_web.changing_replay import write_truth
 from focused_lab.changing_web.changing_web import ChangingWeb
-from focused_lab.recorded_web.recorded_web import RecordedResponse, RecordedWeb, RecordedWebWriter
-from tests.support.recorded_web import html
+from focused_lab.recorded_web.recorded_web import RecordedResponse, RecordedWeb
+from tests.support.recorded_web import html, page, record_web, redirect
 
 HOST = "https://food.example"
 HOME = f"{HOST}/"
@@ -41,16 +41,12 @@ def at_day(day: float) -> float:
 def record(folder: Path) -> RecordedWeb:
     """A home page that links to all pages, and each page to the others."""
     text = "Some words about food that people like to eat every day. " * 3
-    with RecordedWebWriter(folder, "food", "test") as writer:
-        links = [f"/{name}.html" for name in NAMES]
-        headers = {"Content-Type": "text/html; charset=utf-8"}
-        writer.add(HOME, 200, headers, html("home", *links, text=text))
-        for name in NAMES:
-            body = html(name, "/", *links, text=f"{name} {text}")
-            writer.add(f"{HOST}/{name}.html", 200, headers, body)
-        writer.add(f"{HOST}/old", 301, {"Location": "/"}, b"")
-        writer.finish()
-    return RecordedWeb.open(folder)
+    links = [f"/{name}.html" for name in NAMES]
+    pages = [page(HOME, html("home", *links, text=text))]
+    for name in NAMES:
+        body = html(name, "/", *links, text=f"{name} {text}")
+        pages.append(page(f"{HOST}/{name}.html", body))
+    return RecordedWeb.open(record_web(folder, *pages, redirect(f"{HOST}/old", "/")))
 
 
 CREATED = Change(ChangeKind.CREATED, -2 * YEAR_S, 100)
@@ -144,15 +140,14 @@ def test_a_created_page_is_missing_before_and_linked_from_hubs_after(recorded):
 
 
 def test_a_link_to_a_redirect_to_a_new_page_appears_with_the_page(tmp_path):
-    with RecordedWebWriter(tmp_path / "web", "food", "test") as writer:
-        headers = {"Content-Type": "text/html"}
-        writer.add(HOME, 200, headers, html("home", "/moved", text="Some words about food"))
-        writer.add(f"{HOST}/moved", 301, {"Location": "/new.html"}, b"")
-        writer.add(f"{HOST}/new.html", 200, headers, html("new", text="New food"))
-        writer.finish()
+    pages = (
+        page(HOME, html("home", "/moved", text="Some words about food")),
+        redirect(f"{HOST}/moved", "/new.html"),
+        page(f"{HOST}/new.html", html("new", text="New food")),
+    )
     created = Change(ChangeKind.CREATED, END - START, 50)
     history = SiteChanges("x", (PageChanges("a", (CREATED,)), PageChanges("m", (created,))))
-    with RecordedWeb.open(tmp_path / "web") as web:
+    with RecordedWeb.open(record_web(tmp_path / "web", *pages)) as web:
         changing = ChangingWeb(web, [history], QUIET)
         url, created_at = page_of(changing, ChangeKind.CREATED)
         assert url == f"{HOST}/new.html"

@@ -16,8 +16,8 @@ from focused_lab.freshness.announced_lists import announced_lists
 from focused_lab.freshness.crawl_evaluation import restrict_window, true_window
 from focused_lab.freshness.sitemaps import SiteList
 from focused_lab.freshness.windows import Window
-from focused_lab.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
-from tests.support.recorded_web import html
+from focused_lab.recorded_web.recorded_web import RecordedWeb
+from tests.support.recorded_web import html, page, recorded
 
 HOST = "food.example"
 SITE = f"https://{HOST}"
@@ -49,12 +49,8 @@ def serve(web: RecordedWeb, chosen: ChangeOptions) -> ChangingWeb:
 
 @pytest.fixture
 def web(tmp_path: Path) -> Iterator[RecordedWeb]:
-    with RecordedWebWriter(tmp_path, "food", "test") as writer:
-        for url in (f"{SITE}/", *URLS):
-            headers = {"Content-Type": "text/html"}
-            writer.add(url, 200, headers, html("food", *URLS, text="Some words about food. " * 9))
-        writer.finish()
-    with RecordedWeb.open(tmp_path) as found:
+    body = html("food", *URLS, text="Some words about food. " * 9)
+    with recorded(tmp_path, *(page(url, body) for url in (f"{SITE}/", *URLS))) as found:
         yield found
 
 
@@ -67,9 +63,9 @@ def lists_of(changing: ChangingWeb) -> tuple[Window, dict[tuple[str, str], SiteL
 def stated_by(found: SiteList, window: Window, until: float) -> dict[str, int]:
     """The pages that a list names at a time, with the whole second of the last change."""
     named: dict[str, int] = {}
-    for at, page, changed_at in found.statements:
+    for at, number, changed_at in found.statements:
         if at <= until - START:
-            name = window.pages[page].name
+            name = window.pages[number].name
             named.pop(name, None)
             if changed_at is not None:
                 named[name] = int(START + changed_at)

@@ -22,11 +22,11 @@ from focused_lab.change_history import (
     write_change_history,
 )
 from focused_lab.changing_web.changing_replay import ChangingReplay
-from focused_lab.recorded_web.recorded_web import RecordedWebWriter
 from focused_lab.recorded_web.replay_clock import ReplayClock
 from focused_lab.recorded_web.replay_faults import FaultPlan, parse_fault
 from focused_lab.recorded_web.replay_process import ReplayProcess
 from focused_lab.recorded_web.replay_server import serve_forever
+from tests.support.recorded_web import page, record_web
 
 PARENT = """
 import sys, time
@@ -40,11 +40,7 @@ with ReplayProcess(Path(sys.argv[1])) as replay:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    web = tmp_path / "web"
-    with RecordedWebWriter(web, name="tiny", builder="test") as writer:
-        writer.add("https://a.example/", 200, {"Content-Type": "text/html"}, b"<p>secure a")
-        writer.finish()
-    return web
+    return record_web(tmp_path / "web", page("https://a.example/", "<p>secure a"))
 
 
 def ask(address: str, host: str = "a.example", path: str = "/") -> tuple[int, bytes]:

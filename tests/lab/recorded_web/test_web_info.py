@@ -6,28 +6,22 @@ import pytest
 from click.testing import CliRunner
 
 from focused.cli import main
-from focused_lab.recorded_web.recorded_web import RecordedWebWriter
-
-HTML = {"content-type": "text/html"}
+from tests.support.recorded_web import answer, page, record_web, redirect
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    with RecordedWebWriter(tmp_path / "web", "tiny", "test 1") as writer:
-        writer.add("http://a.example/", 200, HTML, b"home")
-        writer.add("http://a.example/one.html", 200, HTML, b"one")
-        writer.add("http://b.example/", 200, HTML, b"words")
-        writer.add("http://b.example/old", 301, {"location": "http://b.example/"}, b"")
-        writer.add("http://a.example/gone", 404, HTML, b"gone")
-        writer.add("http://a.example/robots.txt", 200, {}, b"User-agent: *\n")
-        writer.finish(
-            [
-                ("http://a.example/", "Top/A"),
-                ("http://b.example/", "Top/A"),
-                ("http://b.example/", "Top/B"),
-            ]
-        )
-    return tmp_path / "web"
+    labels = {"Top/A": ["http://a.example/", "http://b.example/"], "Top/B": ["http://b.example/"]}
+    return record_web(
+        tmp_path / "web",
+        page("http://a.example/", "home"),
+        page("http://a.example/one.html", "one"),
+        page("http://b.example/", "words"),
+        redirect("http://b.example/old", "http://b.example/"),
+        answer("http://a.example/gone", 404, "gone"),
+        answer("http://a.example/robots.txt", 200, "User-agent: *\n"),
+        labels=[(url, name) for name, urls in labels.items() for url in urls],
+    )
 
 
 def info(folder: Path) -> list[list[str]]:

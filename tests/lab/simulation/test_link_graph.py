@@ -5,14 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from focused_lab.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
+from focused_lab.recorded_web.recorded_web import RecordedWeb
 from focused_lab.simulation.link_graph import GRAPH_FILE, LinkGraph, open_link_graph
 from focused_lab.simulation.parsed_web import CACHE_FOLDER, ParsedWeb
-from tests.support.recorded_web import html
+from tests.support.recorded_web import html, page, record_web, redirect
 
 A = "http://a.test"
 B = "http://b.test"
-HTML = {"content-type": "text/html; charset=utf-8"}
 LINKS = """<title>Start</title><a href="/near">near</a><a href="/near#again">near</a>
 <a href="/old">moved</a><a href="https://b.test/far">far</a><a href="/secret/x">secret</a>
 <a href="/shy" rel="nofollow">shy</a><a href="/missing">missing</a><a href="/circle">circle</a>
@@ -21,25 +20,24 @@ LINKS = """<title>Start</title><a href="/near">near</a><a href="/near#again">nea
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    writer = RecordedWebWriter(tmp_path / "web", "tiny", "test")
-    pages = {
-        f"{A}/": LINKS.encode(),
-        f"{A}/near": b'<title>Near</title><meta name="robots" content="nofollow"><a href="/shy">x',
-        f"{A}/shy": html("Shy", f"{B}/far", "/near"),
-        f"{A}/new": b'<meta http-equiv="refresh" content="0; url=/shy">',
-        f"{A}/secret/x": html("Secret", "/shy"),
-        f"{A}/void": b"<html></html>",
-        f"{B}/far": html("Far", f"{A}/old", f"{A}/void"),
-    }
-    for url, body in pages.items():
-        writer.add(url, 200, HTML, body)
-    writer.add(f"{A}/robots.txt", 200, HTML, b"User-agent: *\nDisallow: /secret/\n")
-    writer.add(f"{A}/old", 301, {"location": "/older"}, b"")
-    writer.add(f"{A}/older", 301, {"location": "/new"}, b"")
-    writer.add(f"{A}/circle", 301, {"location": "/circle-2"}, b"")
-    writer.add(f"{A}/circle-2", 301, {"location": "/circle"}, b"")
-    writer.finish()
-    return tmp_path / "web"
+    return record_web(
+        tmp_path / "web",
+        page(f"{A}/", LINKS),
+        page(
+            f"{A}/near",
+            '<title>Near</title><meta name="robots" content="nofollow"><a href="/shy">x',
+        ),
+        page(f"{A}/shy", html("Shy", f"{B}/far", "/near")),
+        page(f"{A}/new", '<meta http-equiv="refresh" content="0; url=/shy">'),
+        page(f"{A}/secret/x", html("Secret", "/shy")),
+        page(f"{A}/void", "<html></html>"),
+        page(f"{B}/far", html("Far", f"{A}/old", f"{A}/void")),
+        page(f"{A}/robots.txt", "User-agent: *\nDisallow: /secret/\n"),
+        redirect(f"{A}/old", "/older"),
+        redirect(f"{A}/older", "/new"),
+        redirect(f"{A}/circle", "/circle-2"),
+        redirect(f"{A}/circle-2", "/circle"),
+    )
 
 
 @pytest.fixture
@@ -67,11 +65,10 @@ def away(graph: LinkGraph, distances: np.ndarray) -> dict[str, int]:
 
 
 def test_duplicates_refer_to_the_first_page(tmp_path):
-    writer = RecordedWebWriter(tmp_path / "web", "alike", "test")
-    for name, text in {"a": "one", "b": "two", "c": "one", "d": "three"}.items():
-        writer.add(f"{A}/{name}", 200, HTML, html("Page", text=text))
-    writer.finish()
-    for graph in (opened(tmp_path / "web"), opened(tmp_path / "web")):  # built, then read
+    texts = {"a": "one", "b": "two", "c": "one", "d": "three"}
+    pages = [page(f"{A}/{name}", html("Page", text=text)) for name, text in texts.items()]
+    folder = record_web(tmp_path / "web", *pages)
+    for graph in (opened(folder), opened(folder)):  # built, then read
         assert [graph.urls[place] for place in graph.first_duplicate] == [
             f"{A}/{name}" for name in "abad"
         ]

@@ -10,29 +10,29 @@ import pytest
 from focused.errors import RecordedWebError
 from focused.web.html.parse import parse_page
 from focused.web.page import Failed, FailureKind, Fetched, Link, Page
-from focused_lab.recorded_web.recorded_web import RecordedWeb, RecordedWebWriter
+from focused_lab.recorded_web.recorded_web import RecordedWeb
 from focused_lab.simulation import parsed_web
 from focused_lab.simulation.parsed_web import CACHE_FOLDER, ParsedWeb
 from focused_lab.simulation.simulator import RecordedNetwork
+from tests.support.recorded_web import page, record_web, redirect
 
 PAGE = """<html lang="en"><title>Whales &amp; ships</title><meta name="description" content="About">
 <h1>Whales</h1><h2>Ships</h2><p>Some text <a href="a?x=1">one anchor</a> and more.</p>
 <div class="nav"><a rel="nofollow" href="//other.test/">Other é\u2028</a></div>
 <link rel="canonical" href="/canon"><meta name="robots" content="noindex">"""
 FEED = "<rss><channel><item><title>T</title><link>http://a.test/x</link></item></channel></rss>"
-HTML = {"content-type": "text/html; charset=utf-8"}
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    writer = RecordedWebWriter(tmp_path / "web", "tiny", "test")
-    writer.add("https://a.test/dir/", 200, HTML, PAGE.encode())
-    writer.add("https://a.test/empty", 200, HTML, b"<html></html>")
-    writer.add("https://a.test/feed", 200, {"content-type": "application/rss+xml"}, FEED.encode())
-    writer.add("https://a.test/robots.txt", 200, HTML, b"User-agent: *\nDisallow: /x\n")
-    writer.add("https://a.test/old", 301, {"location": "/dir/"}, b"")
-    writer.finish()
-    return tmp_path / "web"
+    return record_web(
+        tmp_path / "web",
+        page("https://a.test/dir/", PAGE),
+        page("https://a.test/empty", "<html></html>"),
+        page("https://a.test/feed", FEED, content_type="application/rss+xml"),
+        page("https://a.test/robots.txt", "User-agent: *\nDisallow: /x\n"),
+        redirect("https://a.test/old", "/dir/"),
+    )
 
 
 @pytest.fixture
