@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from focused.archive.archive import Archive
+from focused.archive.parquet import write_parquet_files
 from focused.errors import LabelError, StateError
 from focused.labelling.labelling_task import read_fetched_pages
 from focused.labelling.page_selection import (
@@ -31,8 +33,9 @@ from focused.labels.label_file import (
     role_of,
 )
 from focused.parser_process import ParsingLimits
+from focused.storage.state_store import StateStore
 from focused.web.html.parse import MAX_QUICK_BYTES
-from tests.labelling.labelled_crawls import session, task, url_of, write_crawl
+from tests.labelling.labelled_crawls import page_row, session, task, url_of, write_crawl
 
 
 @pytest.fixture(scope="module")
@@ -195,22 +198,13 @@ def test_pages_fetched_meanwhile_are_taken_in(tmp_path, file):
 
 
 def test_duplicates_failures_and_samples_are_never_shown(tmp_path):
-    from focused.archive.archive import Archive, PageRow
-    from focused.archive.parquet import write_parquet_files
-    from focused.storage.state_store import StateStore
-
     write_crawl(tmp_path, pages=3)
     store = StateStore.open(tmp_path / "state", {})
     archive = Archive(store)
-    base = PageRow(
-        3, "u", "h", "fetched", 0.5, {}, 1, None, "", 1.0, 2.0, "bfs", relevance=0.5, warc_offset=0
-    )  # fmt: skip
-    import msgspec
-
     for seq, changed in enumerate(
         ({"duplicate_of": url_of(0)}, {"training": True}, {"outcome": "failed"}), start=3
     ):
-        archive.append(msgspec.structs.replace(base, seq=seq, url=f"u{seq}", **changed))
+        archive.append(structs.replace(page_row(f"http://a.test/{seq}"), seq=seq, **changed))
     archive.close()
     write_parquet_files(store.tables, tmp_path)
     store.close()
