@@ -229,7 +229,12 @@ class StateStore:
             try:
                 for batch in batches:
                     self.tables.replay(journal.decode_batch(batch))
-            except (msgspec.MsgspecError, IndexError) as error:
+            except (
+                msgspec.MsgspecError,
+                lmdb.BadValsizeError,
+                ValueError,
+                IndexError,
+            ) as error:
                 raise self._write_guard.damaged(f"its journal: {error}") from error
         self._checkpoint()
 
