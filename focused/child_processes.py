@@ -32,6 +32,8 @@ _KEPT = frozenset(
 _KEPT_PREFIXES = ("LC_", "PYTHON", "OMP_", "OPENBLAS_", "MKL_", "MALLOC_")
 _SAFE_PATH = "PYTHONSAFEPATH"
 _PR_SET_PDEATHSIG = 1
+_PARENT = "FOCUSED_PARENT_PROCESS"
+"""The environment variable with the parent's process ID."""
 
 
 def python_command(module: str, *arguments: str) -> list[str]:
@@ -46,24 +48,31 @@ def python_command(module: str, *arguments: str) -> list[str]:
 def run_child(command: Sequence[str], environment: Mapping[str, str]) -> tuple[int, str]:
     """Run a child process; return its exit status and what it wrote to standard output.
 
-    Ctrl-C is passed on once and stops it cleanly; then KeyboardInterrupt is raised.
+    Ctrl-C is passed on once, as SIGTERM: while a child imports its modules, SIGINT would print a
+    traceback. Then KeyboardInterrupt is raised.
     """
+    environment = {**environment, _PARENT: str(os.getpid())}
     with subprocess.Popen(
         command, env=environment, process_group=0, stdout=subprocess.PIPE, text=True
     ) as child:
         try:
             written, _ = child.communicate()
         except KeyboardInterrupt:
-            child.send_signal(signal.SIGINT)
+            child.terminate()
             child.wait()
             raise
         return child.returncode, written
 
 
 def end_with_parent(by: signal.Signals) -> None:
-    """Let the system send this process a signal when its parent dies; on Linux only."""
+    """Let the system send this process a signal when its parent dies; on Linux only.
+
+    A process of :func:`run_child` gets it at once if the parent has died meanwhile.
+    """
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, by)
+    if int(os.environ.pop(_PARENT, 0)) not in (0, os.getppid()):
+        os.kill(os.getpid(), by)
 
 
 def inherited_environment() -> dict[str, str]:

@@ -263,8 +263,11 @@ def _exactly(connection: socket.socket, length: int) -> bytes:
 
 
 def _message(stream: BinaryIO) -> bytes:
+    """Read a message; empty once the other side is closed, also within a message."""
     head = stream.read(LENGTH.size)
-    return stream.read(LENGTH.unpack(head)[0]) if len(head) == LENGTH.size else b""
+    length: int = LENGTH.unpack(head)[0] if len(head) == LENGTH.size else 0
+    message = stream.read(length)
+    return message if len(message) == length else b""
 
 
 def _answer(handler: Handler, message: bytes) -> bytes:
@@ -280,7 +283,9 @@ def serve(messages: BinaryIO, answers: BinaryIO) -> None:
     """Answer messages until the other side closes the connection."""
     handler: Handler
     limits: ParsingLimits
-    handler, limits = pickle.loads(_message(messages))  # noqa: S301  # from the parent alone
+    if not (first := _message(messages)):
+        return
+    handler, limits = pickle.loads(first)  # noqa: S301  # from the parent alone
     limits.limit_memory()
     answers.write(framed(b""))
     answers.flush()

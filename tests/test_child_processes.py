@@ -4,9 +4,10 @@ import ast
 import contextlib
 import os
 import select
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -43,10 +44,28 @@ end_with_parent(signal.SIGTERM)
 print("ready", file=sys.stderr, flush=True)
 sys.stdin.read()
 """
+IMPORTING = """
+import sys
+print("ready", file=sys.stderr, flush=True)
+sys.stdin.read()
+"""
+LATE = """
+import os, signal, sys
+from focused.child_processes import end_with_parent
+parent = os.getppid()
+print("ready", file=sys.stderr, flush=True)
+while os.getppid() == parent:
+    pass
+end_with_parent(signal.SIGTERM)
+print("goes on", file=sys.stderr, flush=True)
+"""
 PARENT = """
 import os, sys
 from focused.child_processes import run_child
-run_child([sys.executable, "-c", sys.argv[1]], os.environ)
+try:
+    run_child([sys.executable, "-c", sys.argv[1]], os.environ)
+except KeyboardInterrupt:
+    print("interrupted", file=sys.stderr, flush=True)
 """
 
 
@@ -171,14 +190,36 @@ def test_modules_of_the_users_project_are_found_last_unless_it_is_a_checkout(
     assert module_path() == expected
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems tell nobody of a parent's death")
-def test_a_child_ends_with_its_parent():
-    command = [sys.executable, "-c", PARENT, WAITING]
+@contextlib.contextmanager
+def parent_of(child: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that waits for a child, which is ready."""
+    command = [sys.executable, "-c", PARENT, child]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stderr=pipe, process_group=0) as parent:
-        assert parent.stderr is not None
         assert parent.stderr.readline() == b"ready\n"
+        yield parent
+
+
+def last_output(parent: subprocess.Popen[bytes]) -> bytes:
+    """What is written until neither process has the stream any more."""
+    assert select.select([parent.stderr], [], [], 30)[0]
+    return parent.stderr.read()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems tell nobody of a parent's death")
+def test_a_child_ends_with_its_parent():
+    with parent_of(WAITING) as parent:
         parent.kill()
-        # The end of the stream comes when neither process has it any more.
-        assert select.select([parent.stderr], [], [], 30)[0]
-        assert parent.stderr.read() == b""
+        assert last_output(parent) == b""
+
+
+def test_a_child_whose_parent_died_while_it_started_ends():
+    with parent_of(LATE) as parent:
+        parent.kill()
+        assert last_output(parent) == b""
+
+
+def test_ctrl_c_ends_a_child_that_imports_modules_without_a_traceback():
+    with parent_of(IMPORTING) as parent:
+        parent.send_signal(signal.SIGINT)
+        assert last_output(parent) == b"interrupted\n"

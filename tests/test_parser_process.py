@@ -1,5 +1,6 @@
 """A parser process for callers that wait: real processes, and pages that end them."""
 
+import io
 import os
 import signal
 import time
@@ -14,6 +15,9 @@ from focused.parser_process import (
     ParserProcess,
     ParsingLimits,
     ParsingStoppedError,
+    framed,
+    pickled,
+    serve,
 )
 from focused.web.page import FailureKind
 
@@ -114,3 +118,11 @@ def test_a_process_that_its_own_timers_cannot_end_is_killed():
     ):
         parser.ask(b"stop")
     assert stopped.value.kind is FailureKind.PARSE_TIMEOUT
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.9])
+def test_a_process_whose_parent_dies_before_it_has_its_handler_just_ends(share):
+    first = framed(pickled(handle, ParsingLimits()))
+    answers = io.BytesIO()
+    serve(io.BytesIO(first[: int(share * len(first))]), answers)
+    assert answers.getvalue() == b""

@@ -54,11 +54,7 @@ def open_tables(folder: Path) -> Iterator[Path]:
         if (folder / PARTITIONS_FOLDER).is_dir():
             own = _of_partitions(folder, stack)
         elif (folder / "state" / "data.mdb").is_file():
-            try:
-                own = _up_to_date(folder, stack)
-            except StateFormatError:
-                if _count_rows(folder / "pages.parquet") is None:
-                    raise
+            own = _up_to_date(folder, stack)
         yield own
 
 
@@ -74,15 +70,20 @@ def _of_partitions(folder: Path, stack: ExitStack) -> Path:
 
 
 def _up_to_date(folder: Path, stack: ExitStack) -> Path:
-    with StateStore.open_for_reading(folder / "state") as (store, _):
-        pages, visits = store.tables.count("pages"), store.tables.count("visits")
-        if _count_rows(folder / "pages.parquet") == pages and (
-            not visits or _count_rows(folder / "visits.parquet") == visits
-        ):
-            return folder
-        own = Path(stack.enter_context(TemporaryDirectory(prefix="focused-")))
-        write_parquet_files(store.tables, own)
-        return own
+    try:
+        with StateStore.open_for_reading(folder / "state") as (store, _):
+            pages, visits = store.tables.count("pages"), store.tables.count("visits")
+            if _count_rows(folder / "pages.parquet") == pages and (
+                not visits or _count_rows(folder / "visits.parquet") == visits
+            ):
+                return folder
+            own = Path(stack.enter_context(TemporaryDirectory(prefix="focused-")))
+            write_parquet_files(store.tables, own)
+            return own
+    except StateFormatError:
+        if _count_rows(folder / "pages.parquet") is None:
+            raise
+        return folder
 
 
 def _count_rows(path: Path) -> int | None:

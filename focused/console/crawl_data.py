@@ -89,6 +89,9 @@ class PageQuery(msgspec.Struct, frozen=True):
     offset: Offset = 0
 
 
+_Stamp = tuple[tuple[int, int], ...]
+
+
 class CrawlData:
     """One crawl folder. Methods may be called from several threads."""
 
@@ -97,6 +100,8 @@ class CrawlData:
         self.control = ControlFolder(folder)
         self._lock = Lock()
         self._rows: list[PageRow] = []
+        self._state_stamp: _Stamp | None = None
+        """That of the state of a stopped crawl whose rows are known."""
         self._by_url: dict[str, int] = {}
         self._links = LinkIndex()
         self._frontier: dict[str, Any] = {}
@@ -148,6 +153,10 @@ class CrawlData:
 
     def refresh(self) -> int:
         """Read new page rows; return how many pages are known. Raises StateError."""
+        # That of a killed crawl, or of an older format, is copied to be read.
+        stamp = None if self.is_running() else _stamp_of(self.folder / "state")
+        if stamp and stamp == self._state_stamp:
+            return len(self._rows)
         with self._open_state() as store:
             if store is not None:
                 start = len(self._rows).to_bytes(8, "big")
@@ -158,7 +167,8 @@ class CrawlData:
                     rows = sorted(read_page_rows(tables), key=lambda row: row.fetched_at)
                 for seq, row in enumerate(rows):  # each partition numbers its own
                     self._add(msgspec.structs.replace(row, seq=seq))
-            return len(self._rows)
+        self._state_stamp = stamp
+        return len(self._rows)
 
     def _add(self, row: PageRow) -> None:
         self._by_url[row.url] = len(self._rows)
@@ -379,6 +389,14 @@ class CrawlData:
             return read(self.folder)
         except StateError:
             return {}
+
+
+def _stamp_of(state: Path) -> _Stamp:
+    """Return times and sizes of a state's files; empty without them."""
+    with suppress(OSError):
+        found = [(state / name).stat() for name in ("data.mdb", "journal")]
+        return tuple((each.st_mtime_ns, each.st_size) for each in found)
+    return ()
 
 
 def _why_it_waits(host: HostSummary, dead: str | None) -> str:

@@ -12,10 +12,13 @@ was interrupted, even by a kill, goes on with it. So the result does not depend 
 from __future__ import annotations
 
 import json
+import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import msgspec
 
@@ -39,6 +42,7 @@ CARD_FILE = "README.md"
 """The data card; it exists only in a complete export."""
 WORK_FOLDER = ".export"
 
+_CRAWL_FOLDER = "folder"
 _NAMES = (TRAIN, VALIDATION, INDEX_FILE.partition(".")[0])
 _ARGUMENTS_FILE = "arguments.json"
 GROUP_DOCUMENTS = 100
@@ -62,24 +66,32 @@ def export_corpus(
 ) -> ExportResult:
     """Export the crawl in ``crawl`` to ``folder``, or go on with an interrupted export.
 
-    ``now`` is in seconds since the epoch. ``fresh`` removes an earlier export. Raises
-    ConfigurationError if ``folder`` has another export or foreign files, StateError if the crawl
-    cannot be read, ModuleNotFoundError without the extra ``corpus``, ExtractionError if no page
-    could be extracted, OSError if a file cannot be written.
+    ``now`` is in seconds since the epoch. ``fresh`` removes an earlier export, once the crawl was
+    read. Raises ConfigurationError if ``folder`` has another export or foreign files, StateError if
+    the crawl cannot be read, ModuleNotFoundError without the extra ``corpus``, ExtractionError if
+    no page could be extracted, OSError if a file cannot be written.
     """
     require_extraction()
     settings = read_settings(crawl)
     work = folder / WORK_FOLDER
-    is_replaced = fresh and work.is_dir()
-    if is_replaced:
-        _remove_export(folder)
-    _begin(crawl, folder, options, is_replaced=is_replaced)
-    if (folder / CARD_FILE).exists():
-        return ExportResult(was_complete=True)
     selection_file = work / "selection.sqlite"
-    if not selection_file.exists():
+    is_replaced = fresh and work.is_dir()
+    arguments = _arguments(crawl, folder, options)
+    is_begun = not is_replaced and _is_begun(folder, arguments)
+    if is_begun and (folder / CARD_FILE).exists():
+        return ExportResult(was_complete=True)
+    if not (is_begun and selection_file.exists()):
         progress("selecting", 0, 0)
-        select_pages(crawl, selection_file, options.pages, now)
+        with TemporaryDirectory(prefix="focused-") as scratch:
+            selected = Path(scratch) / selection_file.name
+            select_pages(crawl, selected, options.pages, now)
+            if is_replaced:
+                _remove_export(folder)
+            work.mkdir(parents=True, exist_ok=True)
+            write_json_atomically(work / _ARGUMENTS_FILE, arguments)
+            # It may be copied from another file system, and a kill leave a part of it.
+            shutil.move(selected, part := selection_file.with_suffix(".part"))
+            part.replace(selection_file)
     with open_selection(selection_file) as selection:
         result = ExportResult(resumed_at=selection.next_position())
         _extract(crawl, selection, result.resumed_at, processes, progress, options)
@@ -96,32 +108,38 @@ def export_corpus(
     return result
 
 
-def _begin(crawl: Path, folder: Path, options: ExportOptions, *, is_replaced: bool) -> None:
-    """Store what the export is, or compare it with what is stored.
-
-    A folder whose export was replaced may have other files.
-    """
-    arguments = {
+def _arguments(crawl: Path, folder: Path, options: ExportOptions) -> dict[str, Any]:
+    """Return what an export is, as it is stored."""
+    return {
         "format": CORPUS_FORMAT,
         "crawl": crawl.resolve().name,
+        # Relative: a corpus may be published.
+        _CRAWL_FOLDER: os.path.relpath(crawl.resolve(), folder.resolve()),
         **json.loads(msgspec.json.encode(options)),
     }
-    path = folder / WORK_FOLDER / _ARGUMENTS_FILE
-    known = read_json(path)
+
+
+def _is_begun(folder: Path, arguments: Mapping[str, Any]) -> bool:
+    """Whether an export with these arguments was begun; an error if ``folder`` has other files."""
+    known = read_json(folder / WORK_FOLDER / _ARGUMENTS_FILE)
     if not known:
         names = {each.name for each in folder.iterdir()} if folder.is_dir() else set()
-        if names - {WORK_FOLDER} and not is_replaced:
+        if names - {WORK_FOLDER}:
             raise ConfigurationError(f"{folder}: is not empty; --out names another folder")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_json_atomically(path, arguments)
-        return
-    differing = [key for key in arguments if known.get(key) != arguments[key]]
+        return False
+    # A crawl's folder may have been moved, but not to where another one still is.
+    earlier = known.pop(_CRAWL_FOLDER, arguments[_CRAWL_FOLDER])
+    if earlier != arguments[_CRAWL_FOLDER] and (folder / str(earlier)).is_dir():
+        known["crawl"] = earlier
+    own = {key: value for key, value in arguments.items() if key != _CRAWL_FOLDER}
+    differing = [key for key, value in own.items() if known.get(key) != value]
     if differing:
         state = "a complete" if (folder / CARD_FILE).exists() else "an interrupted"
         raise ConfigurationError(
             f"{folder}: holds {state} export with other arguments ({', '.join(differing)}); "
             "repeat them, give --out another folder, or --fresh to replace it"
         )
+    return True
 
 
 def _extract(

@@ -9,7 +9,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -128,7 +128,12 @@ def _locked(folder: Path) -> Iterator[None]:
             raise StateError(f"{folder}: another build of this link graph is running") from None
         for path in folder.glob("build-*"):  # of a build that was killed
             shutil.rmtree(path, ignore_errors=True)
-        yield
+        try:
+            yield
+        except BaseException:
+            with suppress(OSError):
+                folder.rmdir()  # a crawl that cannot be read leaves no empty folder
+            raise
     finally:
         os.close(descriptor)
 

@@ -449,9 +449,14 @@ def decode_segment(number: int, content: bytes) -> Sequence[bytes]:
     packed = content[start:]
     if len(packed) != packed_bytes or xxhash.xxh3_64_intdigest(packed) != checksum:
         raise ValueError("its checksum is wrong")
-    raw = pa.decompress(packed, raw_bytes, codec="zstd", asbytes=True)
+    try:
+        raw = pa.decompress(packed, raw_bytes, codec="zstd", asbytes=True)
+    except (OSError, MemoryError, OverflowError) as error:
+        raise ValueError("it does not have the length that its head states") from error
     batches, at = [], 0
     while at < len(raw):
+        if at + _LENGTH.size > len(raw):
+            raise ValueError("its last commit is cut")
         (length,) = _LENGTH.unpack_from(raw, at)
         at += _LENGTH.size
         batches.append(raw[at : at + length])

@@ -202,7 +202,7 @@ def _log_to_folder(settings: Settings, topic: Topic) -> None:
 
 @contextmanager
 def _interruptible(settings: BaseSettings) -> Iterator[None]:
-    """Let Ctrl-C interrupt a training, which blocks the reactor.
+    """Let Ctrl-C and SIGTERM interrupt a training, which blocks the reactor.
 
     Signal handlers stay unchanged if the process is not the crawl's own.
     """
@@ -212,11 +212,15 @@ def _interruptible(settings: BaseSettings) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = {
+        each: signal.signal(each, signal.default_int_handler)
+        for each in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def _exit_with_error(error: FocusedError, crawler: Crawler) -> NoReturn:

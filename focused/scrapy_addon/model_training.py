@@ -106,9 +106,11 @@ def _fetch_samples(topic: Topic, replay: str | None, say: PrintLine) -> dict[str
 def main(arguments: list[str]) -> int:
     """Train the model of a topic file; return the exit status, and write an error as JSON.
 
-    Ends when the crawl dies, which could not be started again as long as the model is locked.
+    Ends when the crawl dies, which could not be started again as long as the model is locked, and
+    first ends the crawl that fetches the samples.
     """
     end_with_parent(signal.SIGTERM)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     path, web, replay = arguments
     try:
         train_topic_model(

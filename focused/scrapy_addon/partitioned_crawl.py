@@ -86,7 +86,11 @@ def run_partitioned(
             f"{folder} holds a crawl that keeps its state on this machine, which has to be resumed "
             "without shared storage; choose another output.folder, or --fresh"
         )
-    models = load_models(settings, topic)
+    try:
+        models = load_models(settings, topic)
+    except KeyboardInterrupt:
+        print_notice("stopped before the crawl started; the same command resumes")
+        raise SystemExit(130) from None
     ordering = find_policy(policy)(PolicyInputs(models.classifier, models.scorer))
     make_private_folder(folder)
     make_private_folder(folder / _ROUNDS_FOLDER)

@@ -132,6 +132,7 @@ class StateStore:
                 if is_older and migrates:
                     from focused.storage.migrations import migrate  # rarely needed
 
+                    environment.check_identity(env, folder, identity)  # another crawl's stays
                     migrate(env, folder, FORMAT_VERSION)
                 expected = {} if is_older and not migrates else {"format": FORMAT_VERSION}
                 environment.write_or_check_identity(env, folder, {**expected, **identity})
@@ -229,7 +230,12 @@ class StateStore:
             try:
                 for batch in batches:
                     self.tables.replay(journal.decode_batch(batch))
-            except (msgspec.MsgspecError, IndexError) as error:
+            except (
+                msgspec.MsgspecError,
+                lmdb.BadValsizeError,
+                ValueError,
+                IndexError,
+            ) as error:
                 raise self._write_guard.damaged(f"its journal: {error}") from error
         self._checkpoint()
 

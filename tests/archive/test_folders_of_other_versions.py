@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from focused.archive.crawl_tables import open_tables
+from focused.archive.crawl_tables import open_tables, read_page_rows
 from focused.errors import StateFormatError
 from focused.reports.why import explain_url
 from focused.storage import state_store
@@ -32,6 +32,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_its_parquet_files_are_read(folder):
     with open_tables(folder) as tables:
         assert tables == folder
+
+
+def test_the_parquet_files_of_its_partitions_are_read(folder, tmp_path):
+    whole = tmp_path / "whole"
+    partition = whole / "partitions" / "partition-0000"
+    shutil.copytree(folder, partition)
+    with open_tables(whole) as tables:
+        assert [row.url for row in read_page_rows(tables)] == [HOME, HOME + "whale1"]
 
 
 def test_why_explains_its_pages(folder):

@@ -9,6 +9,7 @@ import pytest
 
 from focused.archive.archive import PageRow
 from focused.console.crawl_data import CrawlData, PageQuery
+from focused.storage import state_store
 from focused.topic import topic_to_json
 from focused.web.page import FailureKind
 from tests.support.simulated import Simulation, failed, moved, page, site, topic
@@ -74,6 +75,28 @@ def test_new_rows_are_added(simulation):
     data = CrawlData(simulation.topic.output.folder)
     assert data.refresh() == 1
     simulation.restart().run().close()
+    assert data.refresh() == 5
+
+
+def test_the_state_of_a_killed_crawl_is_copied_once(simulation, monkeypatch):
+    simulation.run(pages=1)
+    simulation.store.sync()
+    simulation.store.abandon()
+    data = CrawlData(simulation.topic.output.folder)
+    copied: list[Path] = []
+
+    def copy(folder, stack):
+        copied.append(folder)
+        return copy_state(folder, stack)
+
+    copy_state = state_store._copy
+    with monkeypatch.context() as patched:
+        patched.setattr(state_store, "_copy", copy)
+        assert [data.refresh() for _ in range(3)] == [1, 1, 1]
+    assert len(copied) == 1
+    simulation.die()
+    simulation.run()
+    simulation.close()
     assert data.refresh() == 5
 
 

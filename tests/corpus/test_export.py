@@ -251,6 +251,16 @@ def test_other_arguments_are_refused_and_fresh_replaces(crawl, tmp_path):
     }
 
 
+def test_another_crawl_of_the_same_name_is_told_apart_and_a_moved_one_is_not(crawl, tmp_path):
+    first = Path(shutil.copytree(crawl, tmp_path / "first/out"))
+    second = Path(shutil.copytree(crawl, tmp_path / "second/out"))
+    export(first, tmp_path / "corpus")
+    with pytest.raises(ConfigurationError, match=r"other arguments \(crawl\)"):
+        export(second, tmp_path / "corpus")
+    first.rename(tmp_path / "out")
+    assert export(tmp_path / "out", tmp_path / "corpus").was_complete
+
+
 def test_foreign_files_are_not_touched(crawl, tmp_path):
     (tmp_path / "notes").write_text("mine")
     with pytest.raises(ConfigurationError, match="is not empty"):
@@ -355,9 +365,18 @@ def test_a_crawl_without_a_warc_cannot_be_exported(tmp_path):
         export(tmp_path / "out", tmp_path / "corpus")
 
 
-def test_a_folder_that_is_no_crawl_is_an_error(tmp_path):
+def test_a_folder_that_is_no_crawl_is_an_error_and_makes_no_folder(tmp_path):
     with pytest.raises(StateError, match="no such folder"):
         export(tmp_path / "none", tmp_path / "corpus")
+    assert not (tmp_path / "corpus").exists()
+
+
+def test_a_crawl_that_cannot_be_read_replaces_no_export(crawl, tmp_path):
+    export(crawl, tmp_path / "out")
+    before = files(tmp_path / "out")
+    with pytest.raises(StateError, match="no such folder"):
+        export(tmp_path / "none", tmp_path / "out", fresh=True)
+    assert files(tmp_path / "out") == before
 
 
 @pytest.mark.timeout(60)

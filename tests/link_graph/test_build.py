@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from focused.errors import ConfigurationError, StateError
-from focused.link_graph.build import build_graph
+from focused.link_graph.build import _locked, build_graph
 from focused.link_graph.page_graph import PageGraph
 from tests.support.corpus_crawl import ARTICLE, HOME, OTHER, crawl_corpus_web
 from tests.support.crawl_folders import failed, page, write_crawl
@@ -160,3 +160,18 @@ def test_a_failed_build_leaves_the_graph_as_it_was(tmp_path):
     graph = PageGraph(tmp_path / "graph")
     assert links_of(graph) == {(A, B)}
     assert {path.name for path in (tmp_path / "graph").iterdir()} == {"graph.json", "generation-1"}
+
+
+def test_a_folder_that_is_no_crawl_makes_no_folder_of_a_graph(tmp_path):
+    with pytest.raises(StateError, match="no such folder"):
+        build_graph([tmp_path / "none"], tmp_path / "graph")
+    assert not (tmp_path / "graph").exists()
+
+
+def test_a_refused_build_leaves_the_folder_of_one_that_has_just_begun(tmp_path):
+    folder = crawl(tmp_path / "crawl", [A], [(A, B)])
+    graph = tmp_path / "graph"
+    with _locked(graph):
+        with pytest.raises(StateError, match="another build"):
+            build_graph([folder], graph)
+        assert graph.is_dir()

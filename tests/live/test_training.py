@@ -167,12 +167,13 @@ def test_the_second_crawl_has_its_model_and_asks_for_nothing_again(runs):
     pd.testing.assert_frame_equal(runs.second.pages, runs.first.pages)
 
 
-def test_ctrl_c_while_samples_are_fetched_stops_and_the_same_command_continues(tmp_path):
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_samples_are_fetched_stops_and_the_same_command_continues(tmp_path, how):
     topic = write(tmp_path, samples())
     with served(web()) as site:
         process = start(topic, site)
         wait_for_answers(site, 14, process)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(how)
         stopped = finish(process, topic)
         trained_on_half = (tmp_path / "models/cheese.joblib").exists()
         before = answered(site)

@@ -10,10 +10,12 @@ from scrapy.settings import Settings
 from focused.classifier.classifier_file import training_urls_path
 from focused.classifier.model_versions import install_model, train_model
 from focused.errors import TrainingError
+from focused.scrapy_addon import partitioned_crawl
 from focused.scrapy_addon.crawl_models import load_models, training_urls
 from focused.topic import Topic
 from focused.topic.topic_file import load_topic
 from focused_lab.recorded_web.web_import import import_html
+from tests.support.command import focused
 from tests.support.made_up_topic import BASE, topic, web, write_site
 
 
@@ -73,3 +75,12 @@ def test_what_is_wrong_with_the_samples_is_raised_in_the_crawl(site):
     topic_file.write_text(topic_file.read_text().replace("Top/Food", "Top/Drinks"))
     with pytest.raises(TrainingError, match=r"training\.good: 'Top/Drinks' has no sample"):
         load_models(Settings({"FOCUSED_RECORDED_WEB": str(site)}), load_topic(topic_file))
+
+
+def test_ctrl_c_in_a_training_ends_a_crawl_by_several_processes_like_others(site, monkeypatch):
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(partitioned_crawl, "load_models", interrupt)
+    done = focused("crawl", site.with_name("cheese.toml"), "--processes", 2, status=130)
+    assert "stopped before the crawl started; the same command resumes" in done.output

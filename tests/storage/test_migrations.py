@@ -19,7 +19,7 @@ from focused.archive.archive import Archive, link_values, page_rows
 from focused.archive.page_history import page_histories, visit_rows
 from focused.crawl.folder_check import check_folder
 from focused.crawl.revisits.page_records import PageRecord, PageRecords
-from focused.errors import StateFormatError
+from focused.errors import StateError, StateFormatError
 from focused.revisit.disk_schedule import TableRecords
 from focused.revisit.policy import weight_of
 from focused.storage import migrations
@@ -128,6 +128,14 @@ def test_a_migrated_folder_is_sound(crawl_folder):
     no_progress = contextlib.nullcontext(lambda done, whole: None)
     checked = check_folder(crawl_folder, lambda title: no_progress)
     assert not checked.damaged
+
+
+def test_the_state_of_another_crawl_is_not_migrated(crawl_folder):
+    before = contents(crawl_folder / "state")
+    with pytest.raises(StateError, match="holds another crawl: its topic is 'whales', not 'ships'"):
+        StateStore.open(crawl_folder / "state", {**IDENTITY, "topic": "ships"})
+    after = contents(crawl_folder / "state")
+    assert all(after[name] == before[name] for name in ("data.mdb", "journal"))
 
 
 def test_a_check_before_the_migration_tells_to_crawl(crawl_folder):
