@@ -42,9 +42,8 @@ from focused.classifier.validation import (
     fit_training_taxonomy,
 )
 from focused.directory.directory_entry import DirectoryEntry, content_url
-from focused.directory.directory_reader import load_training_samples
+from focused.directory.directory_reader import load_training_samples, samples_digest
 from focused.directory.sample_set import SampleSet, is_background
-from focused.directory.samples_digest import samples_digest
 from focused.errors import TrainingError
 from focused.labels.label_file import Label, spam_labels, training_labels
 from focused.spam.spam_classifier import SpamClassifier

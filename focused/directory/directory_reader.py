@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +20,7 @@ from focused.directory.sample_files import (
 )
 from focused.directory.sample_set import SampleSet, make_sample_set
 from focused.errors import ConfigurationError, TrainingError
-from focused.topic import Training
+from focused.topic import DEFAULT_MAX_SAMPLES, Training
 
 SampleReader = Callable[[Path, SkippedRecords], Iterator[DirectoryEntry]]
 
@@ -37,9 +39,8 @@ def load_directory(paths: Sequence[Path]) -> list[DirectoryEntry]:
 def iter_entries(paths: Sequence[Path], skipped: SkippedRecords) -> Iterator[DirectoryEntry]:
     """Yield the samples of the files in order, in bounded memory.
 
-    A path is a TSV or JSON Lines file, a DMOZ dump, a Debian package index, a folder of DMOZ
-    dumps, or a folder of saved pages. Unusable records of dumps and indexes are counted in
-    ``skipped``.
+    A path is a TSV or JSON Lines file, a DMOZ dump, a folder of DMOZ dumps, or a folder of saved
+    pages. Unusable records of dumps are counted in ``skipped``.
 
     Raises :class:`ConfigurationError` with file and line for invalid input, and
     :class:`TrainingError` when the files hold no samples.
@@ -84,8 +85,6 @@ def _reader_by_name(path: Path) -> SampleReader | None:
         return _without_skipping(read_json_lines)
     if name.endswith((".rdf.u8", ".rdf")):
         return _read_nothing if _is_structure_dump(path) else _read_dmoz
-    if name == "packages" or name.endswith("_packages"):
-        return _read_package_index
     return None
 
 
@@ -93,12 +92,6 @@ def _read_dmoz(path: Path, skipped: SkippedRecords) -> Iterator[DirectoryEntry]:
     from focused.directory.dmoz import read_dmoz_content  # most directories are no dumps
 
     return read_dmoz_content(path, skipped)
-
-
-def _read_package_index(path: Path, skipped: SkippedRecords) -> Iterator[DirectoryEntry]:
-    from focused.directory.package_index import read_package_index
-
-    return read_package_index(path, skipped)
 
 
 def _reader_by_content(path: Path) -> SampleReader:
@@ -112,14 +105,12 @@ def _reader_by_content(path: Path) -> SampleReader:
         return _without_skipping(read_json_lines)
     if start.startswith((b"<?xml", b"<RDF", b"<!--")):
         return _read_dmoz
-    if start.startswith(b"Package:"):
-        return _read_package_index
     if b"\t" in start or not start:
         return _without_skipping(read_tsv)
     raise ConfigurationError(
-        f"training.directory: {path}: unknown format. It is not TSV (no tab), JSON "
-        "Lines (no leading {), a DMOZ dump (no <RDF) or a Debian package index (no Package:); "
-        "rename it to .tsv, .jsonl or .rdf.u8 if it is one of these"
+        f"training.directory: {path}: unknown format. It is not TSV (no tab), JSON Lines (no "
+        "leading {) or a DMOZ dump (no <RDF); rename it to .tsv, .jsonl or .rdf.u8 if it is one of "
+        "these"
     )
 
 
@@ -177,3 +168,47 @@ def _messages(listed: SampleSet) -> list[str]:
     if listed.between:
         told.append(f"{listed.between:,} samples on neither side: good categories link to them")
     return told
+
+
+def samples_digest(training: Training) -> str:
+    """Return a digest of everything that determines the samples: content of the directory,
+    good categories, and non-default limits and background.
+    """
+    digest = hashlib.sha256()
+    for prefix in training.good:
+        digest.update(b"good\0" + prefix.encode() + b"\0")
+    if training.max_samples != DEFAULT_MAX_SAMPLES:
+        digest.update(b"max_samples\0%d\0" % training.max_samples)
+    if not training.background:
+        digest.update(b"no background\0")
+    for path in training.directory:
+        digest.update(b"file\0" + content_digest(path))
+    return digest.hexdigest()
+
+
+def content_digest(path: Path) -> bytes:
+    """Return the SHA-256 of a file, or of all files below a folder with their names.
+
+    Unreadable files count as empty.
+    """
+    if not path.is_dir():
+        return _file_digest(path)
+    digest = hashlib.sha256()
+    for file in _files_below(path):
+        name = file.relative_to(path).as_posix()
+        digest.update(name.encode("utf-8", "surrogateescape") + b"\0" + _file_digest(file))
+    return digest.digest()
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    for place, folders, names in os.walk(folder):
+        folders.sort()
+        yield from (Path(place) / name for name in sorted(names))
+
+
+def _file_digest(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").digest()
+    except OSError:
+        return hashlib.sha256().digest()

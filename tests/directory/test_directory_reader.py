@@ -8,18 +8,17 @@ import pytest
 
 from focused.directory.directory_entry import SkippedRecords
 from focused.directory.directory_reader import (
+    content_digest,
     find_structure_dumps,
     iter_entries,
     load_directory,
     load_training_samples,
 )
-from focused.directory.samples_digest import content_digest
 from focused.errors import ConfigurationError, TrainingError
 from focused.topic import Training
 
 TSV = b"Top/Food\thttp://tsv.example/\n"
 JSON = b'{"category": "Top/Food", "url": "http://json.example/"}\n'
-INDEX = b"Package: a\nSection: food\nHomepage: http://deb.example/\n\n"
 DMOZ = (
     b'<?xml version="1.0"?>\n<RDF><ExternalPage about="http://dmoz.example/">'
     b"<topic>Top/Food</topic></ExternalPage></RDF>"
@@ -49,11 +48,9 @@ def written(path: Path, content: bytes) -> Path:
         ("a.ndjson", JSON, "json.example"),
         ("content.rdf.u8", DMOZ, "dmoz.example"),
         ("content.rdf.u8.gz", gzip.compress(DMOZ, mtime=0), "dmoz.example"),
-        ("deb.debian.org_dists_stable_main_Packages", INDEX, "deb.example"),
         ("samples.txt", TSV, "tsv.example"),
         ("samples.txt", b"\xef\xbb\xbf" + JSON, "json.example"),
         ("dump.xml", DMOZ, "dmoz.example"),
-        ("available", INDEX, "deb.example"),
     ],
 )
 def test_a_file_is_known_by_its_name_or_its_beginning(tmp_path, name, content, host):
@@ -73,13 +70,13 @@ def test_an_unknown_format_raises_an_error_that_lists_the_formats(tmp_path):
     path = written(tmp_path / "notes", b"cheese is a dairy product")
     with pytest.raises(ConfigurationError) as error:
         hosts(path)
-    for tried in ("notes", "TSV", "JSON Lines", "DMOZ dump", "package index"):
+    for tried in ("notes", "TSV", "JSON Lines", "DMOZ dump"):
         assert tried in str(error.value)
 
 
 def test_a_directory_without_samples_raises_an_error_with_the_skipped_records(tmp_path):
-    path = written(tmp_path / "Packages", b"Package: a\nSection: food\n\n")
-    with pytest.raises(TrainingError, match="1 packages without a homepage"):
+    path = written(tmp_path / "content.rdf.u8", DMOZ.replace(b"http://dmoz", b"ftp://dmoz"))
+    with pytest.raises(TrainingError, match="1 entries whose address is not http or https"):
         hosts(path)
 
 
