@@ -25,8 +25,8 @@ from focused.crawl.revisits.change_detection import (
     read_version,
     sign_version,
 )
+from focused.crawl.revisits.collection import PageRecord
 from focused.crawl.revisits.page_fate import MissingPages, looks_like_soft_404
-from focused.crawl.revisits.page_records import PageRecord
 from focused.crawl.revisits.validators import (
     NO_VALIDATORS,
     ConditionKind,
