@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 from focused.classifier.calibration import BoolArray, ThresholdTarget
 from focused.classifier.estimators import TrainingOptions, fit_semantic_scorer
 from focused.classifier.keyword_classifier import KeywordWeights
-from focused.classifier.keyword_prior import MIN_LABELS_FOR_THRESHOLD, fit_keyword_model
-from focused.classifier.page_model import fit_page_model
+from focused.classifier.page_model import (
+    MIN_LABELS_FOR_THRESHOLD,
+    fit_keyword_model,
+    fit_page_model,
+)
 from focused.classifier.sample_texts import (
     FetchPage,
     LabelCounts,
