@@ -26,14 +26,13 @@ from typing import Any
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
-from focused.corpus import page_records
+from focused.corpus import page_records, writers
 from focused.crawl.dedup import duplicates
 from focused.crawl.revisits import change_detection, page_fate, validators
 from focused.documents import (
     convert,
     epub,
     extract,
-    formats,
     jats,
     markup,
     office,
@@ -41,14 +40,14 @@ from focused.documents import (
     pdf,
     texts,
 )
-from focused.documents.formats import DocumentError
+from focused.documents.convert import DocumentError
 from focused.kernels import page_links
 from focused.labelling import page_renderer
 from focused.rendering import decision, subrequests
 from focused.scrapy_addon import login_gate, login_session
 from focused.scrapy_addon.login_session import Credentials
 from focused.spam import spam_classifier
-from focused.text import content_signatures, csv_cells, documents, tokens, word_hashes
+from focused.text import content_signatures, documents, tokens, word_hashes
 from focused.topic import Scope
 from focused.topic.login import Login
 from focused.web import (
@@ -301,7 +300,6 @@ def _read_headers(text: str) -> None:
     decoding.media_type_of(values)
     decoding.encoding_in_content_type(text)
     decoding.encoding_of_label(text)
-    formats.declared_format(text)
     declared_metadata.declared_metadata(None, URL, values)
 
 
@@ -403,7 +401,7 @@ def _decode(text: str) -> None:
     decoding.encoding_in_document(raw, is_html=True)
     decoding.encoding_in_document(raw, is_html=False)
     decoding.detect_charset(raw)
-    formats.document_format(fetched(raw, ""))
+    convert.document_format(fetched(raw, ""))
 
 
 def _limit_markup(text: str) -> None:
@@ -440,7 +438,7 @@ def _read_words(text: str) -> None:
     tokens.tokenize(text)
     tokens.has_only_ascii_letters(text)
     word_hashes.hash_texts([text, text])
-    csv_cells.unescape_formulas(csv_cells.escape_formulas(text))
+    writers.unescape_formulas(writers.escape_formulas(text))
     duplicates._normalise_title(text)
     page_fate._ERROR_TITLE.search(text)
 
@@ -705,7 +703,7 @@ READERS: tuple[Reader, ...] = (
         _decode,
         (*TAGS, *SIGNS, *XML, "\x1b$B", "\x1b(J"),
         (("", ""), ("<meta ", ">")),
-        further=(formats.is_ole,),
+        further=(convert.is_ole,),
     ),
     Reader(
         "limits on tags",
@@ -851,11 +849,11 @@ EXCEPTIONS: Mapping[str, str] = {
     "focused.documents.convert:BoundedConverter.to_html": "calls to_html in a process",
     "focused.documents.convert:DocumentConverter.format_of": "calls document_format",
     "focused.documents.convert:DocumentConverter.needs_process": "calls document_format",
-    "focused.documents.convert:DocumentConverter.takes_type": "calls declared_format",
+    "focused.documents.convert:DocumentConverter.takes_type": "looks up a media type",
     "focused.documents.convert:DocumentConverter.to_html": "calls to_html",
     "focused.documents.packages:text_of": _OWN_TEXT,
     "focused.documents.packages:texts_of": _OWN_TEXT,
-    "focused.documents.formats:needs_process": _OWN_TEXT,
+    "focused.documents.convert:needs_process": _OWN_TEXT,
     "focused.documents.markup:MarkupWriter.block": _BY_CALLER,
     "focused.documents.markup:MarkupWriter.link": _BY_CALLER,
     "focused.documents.markup:MarkupWriter.raw": _BY_CALLER,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from lxml import etree
 
-from focused.documents.formats import DocumentError
+from focused.documents.convert import DocumentError
 from focused.documents.markup import DocumentMetadata, MarkupWriter, Run
 from focused.documents.packages import Package, local_name, text_of, texts_of
 from focused.web.page import FailureKind

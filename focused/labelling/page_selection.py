@@ -27,8 +27,7 @@ from sklearn.preprocessing import normalize
 
 from focused.archive.archive import PageRow
 from focused.classifier.topic_classifier import TopicClassifier
-from focused.documents.convert import to_html
-from focused.documents.formats import document_format, needs_process
+from focused.documents.convert import document_format, needs_process, to_html
 from focused.labelling.labelling_task import FetchedPages, relevance_of
 from focused.labels.label_file import Reason, Verdict, evaluation_hash, role_of
 from focused.parser_process import HandlerError, ParserProcess, ParsingLimits, ParsingStoppedError
