@@ -21,15 +21,13 @@ import numpy as np
 from focused.classifier.calibration import (
     BoolArray,
     CalibrationCurve,
+    ChosenThreshold,
     FloatArray,
     ThresholdTarget,
-    expit,
-    logit,
-)
-from focused.classifier.calibration_fitting import (
-    ChosenThreshold,
     choose_threshold,
+    expit,
     fit_platt_scaling,
+    logit,
 )
 from focused.classifier.estimators import (
     TrainingOptions,

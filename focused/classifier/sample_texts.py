@@ -173,7 +173,6 @@ def _normalize_rows(rows: sp.csr_matrix) -> None:
 
 
 FetchPage = Callable[[str], Page | None]
-ProgressCallback = Callable[[int, int], None]
 MessageCallback = Callable[[str], None]
 
 TokenLists = tuple[list[str], list[str]]
@@ -219,7 +218,6 @@ def gather_samples(
     listed: SampleSet,
     fetch_page: FetchPage,
     sample_words: SampleWords,
-    progress: ProgressCallback | None = None,
     confirmed: Collection[str] = (),
 ) -> TrainingSamples:
     """Add the words of each sample: the page's, else those of the directory's title and text.
@@ -230,10 +228,8 @@ def gather_samples(
     """
     gathering = _SampleCollector(sample_words, frozenset(confirmed))
     order = np.argsort(~np.array(listed.good, dtype=bool), kind="stable").tolist()
-    for done, index in enumerate(order, start=1):
+    for index in order:
         gathering.collect(listed.entries[index], listed.good[index], fetch_page)
-        if progress:
-            progress(done, len(order))
     return gathering.samples()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,12 +23,12 @@ from focused.classifier.sample_texts import (
     FetchPage,
     LabelCounts,
     MessageCallback,
-    ProgressCallback,
     SampleWords,
     TrainingSamples,
     add_background,
     add_labels,
     gather_samples,
+    text_identity,
 )
 from focused.classifier.semantic_scorer import SemanticScorer, embed_first_words
 from focused.classifier.taxonomy import merge_small_categories
@@ -52,7 +52,7 @@ from focused.labels.label_file import Label, spam_labels, training_labels
 from focused.spam.spam_classifier import SpamClassifier
 from focused.spam.spam_training import MAX_SAMPLES as MAX_SPAM_LABELS
 from focused.spam.spam_training import fit_spam_classifier
-from focused.text.documents import Vocabulary
+from focused.text.documents import Vocabulary, page_words
 from focused.text.static_embedding import load_embedding
 from focused.topic import Topic
 from focused.web.host_names import registered_domain
@@ -88,9 +88,7 @@ def train_topic(
     seed: int = 0,
     prior: float | None = None,
     labels: Iterable[Label] = (),
-    progress: ProgressCallback | None = None,
     on_message: MessageCallback | None = None,
-    on_directory: Callable[[SampleSet], None] | None = None,
 ) -> TrainedModel:
     """Train, validate and calibrate the classifiers of one topic and its spam.
 
@@ -98,9 +96,8 @@ def train_topic(
     title and description are used. Training labels are samples, too, and override the directory.
     ``prior`` is the expected share of on-topic pages during the crawl, in (0, 1); None uses the
     samples' share, clipped to 0.02 to 0.5. ``now`` is in seconds since the epoch.
-    ``progress(done, total)`` is called after each sample, ``on_message`` first with each record
-    of the directory that could not be used, ``on_directory`` with its samples. The same samples and
-    seed give the same model.
+    ``on_message`` is called with each record of the directory that could not be used. The same
+    samples and seed give the same model.
 
     Raises :class:`ConfigurationError` for an unreadable directory, :class:`TrainingError` for
     unsuitable samples.
@@ -110,8 +107,6 @@ def train_topic(
     if on_message is not None:
         for line in directory.messages:
             on_message(line)
-    if on_directory is not None:
-        on_directory(directory)
     labels = tuple(labels)
     listed, label_counts = add_labels(
         directory, labels, good_prefixes, _label_weight(topic, labels)
@@ -126,13 +121,21 @@ def train_topic(
     options = TrainingOptions(
         training.estimator, target, prior, seed, training.keywords, training.embedding
     )
+    training_urls: set[str] = set()
+    texts: set[bytes] = set()
+
+    def fetch_and_note(url: str) -> Page | None:
+        page = fetch_page(url)
+        if page is not None:
+            training_urls.add(page.url)
+            texts.add(text_identity(page_words(page)))
+        return page
+
     sample_words = SampleWords()
-    samples = gather_samples(
-        listed, fetch_page, sample_words, progress, _confirmed_urls(topic, labels)
-    )
+    samples = gather_samples(listed, fetch_and_note, sample_words, _confirmed_urls(topic, labels))
     _check_sample_counts(samples.good.tolist(), topic, _read_description(samples))
     fitted = fit_classifier(samples, sample_words, options)
-    spam = _fit_spam_classifier(listed, samples.pages, labels, fetch_page, seed)
+    spam = _fit_spam_classifier(listed, samples.pages, labels, fetch_and_note, seed)
     counts = _count_samples(topic, listed, samples, label_counts)
     report = TrainingReport(
         topic=topic.name,
@@ -148,7 +151,13 @@ def train_topic(
         ),
     )
     make_spam = None if spam is None else partial(copy, spam)
-    return TrainedModel(replace(fitted.classifier, make_spam=make_spam), report)
+    return TrainedModel(
+        replace(fitted.classifier, make_spam=make_spam),
+        report,
+        frozenset(training_urls),
+        frozenset(texts),
+        frozenset(filter(None, (normalize_url(each.url) for each in directory.entries))),
+    )
 
 
 def _fit_spam_classifier(
