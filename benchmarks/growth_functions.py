@@ -53,7 +53,6 @@ from focused.topic.login import Login
 from focused.web import (
     content_hash,
     decoding,
-    directory_listings,
     feed_entries,
     feeds,
     host_names,
@@ -65,7 +64,6 @@ from focused.web import (
     urls,
     warc_reader,
     warc_records,
-    xml_stream,
 )
 from focused.web.html import (
     declared_metadata,
@@ -73,7 +71,6 @@ from focused.web.html import (
     json_ld,
     main_text,
     parse,
-    script_redirects,
     search_forms,
     text_blocks,
     text_structure,
@@ -384,8 +381,8 @@ def _read_feed(text: str) -> None:
 
 def _read_directory_listing(text: str) -> None:
     response = Fetched("https://a.test/docs/", 200, HTML, text.encode("utf-8", "surrogatepass"))
-    directory_listings.is_directory_listing(response)
-    directory_listings.read_directory_listing(response)
+    feeds.is_directory_listing(response)
+    feeds.read_directory_listing(response)
 
 
 def _read_dates(text: str) -> None:
@@ -558,8 +555,8 @@ def _edit_recorded(text: str) -> None:
 def _small_functions(text: str) -> None:
     page_links.collapse_whitespace(text, 100_000)
     page_links.is_navigation("div", {"class": text, "id": text, "role": text})
-    script_redirects.script_redirect(text.encode("utf-8", "replace"))
-    script_redirects.script_redirect(b"<script>location" + text.encode("utf-8", "replace"))
+    http_response.script_redirect(text.encode("utf-8", "replace"))
+    http_response.script_redirect(b"<script>location" + text.encode("utf-8", "replace"))
 
 
 def _render_labels(text: str) -> None:
@@ -682,8 +679,8 @@ READERS: tuple[Reader, ...] = (
         (*XML, *TAGS),
         (("", ""), (_URLSET, ">"), (_RSS, ">"), ("<OAI-PMH><ListRecords>", ">")),
         further=(
-            xml_stream.escape_unclosed_tags,
-            xml_stream.feed_target,
+            feed_entries.escape_unclosed_tags,
+            feed_entries.feed_target,
         ),
     ),
     Reader(
