@@ -22,8 +22,8 @@ import pandas as pd
 
 from focused.crawl.dedup.duplicates import MIN_RESEMBLANCE, NearDuplicateIndex
 from focused.storage.state_store import StateStore
+from focused.text import hash_fraction
 from focused.text.content_signatures import shingles
-from focused.text.hash_sampling import hash_fraction
 from focused.web.content_hash import content_fingerprint
 from focused.web.page import Page
 from focused.web.urls import host_of

@@ -857,7 +857,6 @@ EXCEPTIONS: Mapping[str, str] = {
     "focused.documents.markup:MarkupWriter.text_block": _BY_CALLER,
     "focused.documents.packages:Package.read": _BY_CALLER,
     "focused.documents.packages:Package.read_xml": _BY_CALLER,
-    "focused.text.hash_sampling:hash_fraction": _OWN_TEXT,
     "focused.text.static_embedding:StaticEmbedding.embed": "looks up words of bounded length",
     "focused.text.static_embedding:read_embedding": "the package's own table",
     "focused.text.static_embedding:split_word": "a word of bounded length",

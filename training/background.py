@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 from resiliparse.parse.lang import detect_fast
 
-from focused.text.hash_sampling import hash_fraction
+from focused.text import hash_fraction
 from focused.text.tokens import tokenize
 from focused_lab.builders.debian_packages import (
     PackageIndex,

@@ -33,8 +33,8 @@ from focused.directory.sample_set import (
 from focused.labels.label_file import Label, spam_labels, training_labels
 from focused.spam.spam_classifier import READ_CHARS as SPAM_READ_CHARS
 from focused.spam.spam_training import MAX_SAMPLES as MAX_SPAM_SAMPLES
+from focused.text import hash_fraction
 from focused.text.documents import HEAD_WEIGHT, MAX_VOCABULARY_WORDS, Vocabulary, page_words
-from focused.text.hash_sampling import hash_fraction
 from focused.text.word_hashes import WordHashes, hash_word
 from focused.web.page import Page
 from focused.web.urls import host_of, normalize_url

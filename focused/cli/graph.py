@@ -16,9 +16,13 @@ from rich.filesize import decimal
 from focused.archive.crawl_tables import url_spellings
 from focused.cli.common import ANY_PATH, FILE, FOLDER, add_options, crawl_folder, echo, writing
 from focused.errors import ConfigurationError
-from focused.link_graph.graph_export import ExportedGraph, write_graph
 from focused.link_graph.measures import best_nodes, distill_topic, pagerank
-from focused.link_graph.page_graph import PageGraph, default_graph_folder
+from focused.link_graph.page_graph import (
+    ExportedGraph,
+    PageGraph,
+    default_graph_folder,
+    write_graph,
+)
 from focused.link_graph.stored_arrays import Nodes, SuccessorLists
 from focused.reports.formatting import text_table
 

@@ -21,7 +21,7 @@ import xxhash
 from focused.directory import is_in_category
 from focused.directory.directory_entry import DirectoryEntry, content_url
 from focused.errors import TrainingError
-from focused.text.hash_sampling import hash_fraction
+from focused.text import hash_fraction
 
 _MAX_KNOWN_CATEGORIES = 2_000
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from focused.errors import ConfigurationError
 from focused.link_graph.page_graph import PageGraph
@@ -98,7 +97,7 @@ def distill_pages(graph: PageGraph, nodes: Nodes, relevance: Values) -> Distilla
     that neither drifts off topic (Chakrabarti, van den Berg, Dom: Focused Crawling, WWW 1999,
     section 3.3; Bharat and Henzinger: Improved Algorithms for Topic Distillation, SIGIR 1998).
     """
-    links = links_among(graph, nodes)
+    links = graph.links_among(nodes)
     hubs, authorities = _normalized(np.ones(len(nodes))), np.zeros(len(nodes))
     for _ in range(_MAX_ITERATIONS):
         new_authorities = _normalized(relevance * (links.T @ (relevance * hubs)))
@@ -108,17 +107,6 @@ def distill_pages(graph: PageGraph, nodes: Nodes, relevance: Values) -> Distilla
         if change < _TOLERANCE * max(len(nodes), 1):
             break
     return Distillation(nodes, _to_best(hubs), _to_best(authorities))
-
-
-def links_among(graph: PageGraph, nodes: Nodes) -> csr_array:
-    """Return the links among ``nodes``, ascending, shape (n, n)."""
-    lists = graph.out.select(nodes)
-    sources = np.repeat(np.arange(len(nodes)), lists.degrees)
-    places = np.searchsorted(nodes, lists.targets)
-    inside = places < len(nodes)
-    inside[inside] = nodes[places[inside]] == lists.targets[inside]
-    ones = np.ones(int(inside.sum()))
-    return csr_array((ones, (sources[inside], places[inside])), shape=(len(nodes), len(nodes)))
 
 
 def scores_by_url(graph: PageGraph) -> dict[str, tuple[float, float]]:
