@@ -138,16 +138,6 @@ MIN_LABELS_FOR_THRESHOLD = 30
 """Confirmed good pages, and others, needed to choose the threshold by labels."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeywordFit:
-    """A fitted classifier: the scores of ``model`` are log-odds."""
-
-    model: PageModel
-    calibration: Calibration
-    predictions: OutOfFoldPredictions
-    trial: ValidationReport
-
-
 def fit_keyword_model(
     material: TrainingData,
     known_share: FloatArray,
@@ -155,8 +145,10 @@ def fit_keyword_model(
     keyword_weights: FloatArray,
     keyword_direction: FloatArray,
     confirmed: BoolArray,
-) -> KeywordFit:
+) -> tuple[Calibration, OutOfFoldPredictions, ValidationReport, PageModel]:
     """Fit word weights to the samples and combine them with the keywords'.
+
+    The scores of the model are log-odds.
 
     ``keyword_weights`` has shape (V,); ``keyword_direction``, what the keywords mean, shape (d,),
     is empty without an embedding. ``confirmed``, shape (m,), marks drawn samples that a
@@ -214,7 +206,7 @@ def fit_keyword_model(
         threshold=float(expit(np.array(logit(threshold.relevance) + shift))),
         min_known_share=choose_min_known_share(known_share),
     )
-    return KeywordFit(model, calibration, predictions, trial)
+    return calibration, predictions, trial, model
 
 
 @dataclass(frozen=True, slots=True)
