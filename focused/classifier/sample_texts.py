@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from focused.classifier.calibration import BoolArray, FloatArray
 from focused.classifier.semantic_scorer import MAX_LEAD_WORDS
-from focused.directory import is_in_category
-from focused.directory.directory_entry import DirectoryEntry
+from focused.directory import DirectoryEntry, is_in_category
 from focused.directory.sample_files import load_sample_page
 from focused.directory.sample_set import (
     SampleSet,

@@ -44,7 +44,7 @@ from focused.classifier.validation import (
     calibrate_estimator,
     fit_training_taxonomy,
 )
-from focused.directory.directory_entry import DirectoryEntry, content_url
+from focused.directory import DirectoryEntry, content_url
 from focused.directory.directory_reader import load_training_samples, samples_digest
 from focused.directory.sample_set import SampleSet, is_background
 from focused.errors import TrainingError

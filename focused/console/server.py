@@ -32,8 +32,8 @@ from focused.console.crawl_data import CrawlData, Offset, PageQuery
 from focused.crawl.steering import decode_command
 from focused.errors import ConfigurationError, SearchError, StateError, missing_extra
 from focused.installed_features import ConsoleTab, installed_features
-from focused.link_graph.measures import LinkReport, build_link_report
-from focused.link_graph.page_graph import default_graph_folder, read_graph_info
+from focused.link_graph.measures import best_pages, distill_topic
+from focused.link_graph.page_graph import PageGraph, default_graph_folder, read_graph_info
 from focused.local_server import (
     Clock,
     LocalApp,
@@ -314,7 +314,7 @@ def serve_console(
     server.app(host).serve(port=port, ready=ready)
 
 
-_RESULTS = 20
+_RESULTS, _BEST_PAGES = 20, 10
 
 
 def search_index(crawl: Path, text: str, *, on_topic: bool, offset: int) -> dict[str, Any]:
@@ -348,13 +348,19 @@ def read_link_report(folder: Path) -> dict[str, Any] | None:
     if info is None:
         return None
     until = max((source.until for source in info.sources), default=None)
-    return {"until": until, **asdict(_link_report(folder, info.generation))}
+    return {"until": until, **_link_report(folder, info.generation)}
 
 
 @lru_cache(maxsize=8)
-def _link_report(folder: Path, generation: int) -> LinkReport:
+def _link_report(folder: Path, generation: int) -> dict[str, Any]:
     """Compute the report of a graph once; ``generation`` changes when it is built again."""
-    return build_link_report(folder)
+    graph = PageGraph(folder)
+    found = distill_topic(graph)
+    best = {
+        name: [page._asdict() for page in best_pages(graph, found.nodes, scores, _BEST_PAGES)]
+        for name, scores in (("authorities", found.authorities), ("hubs", found.hubs))
+    }
+    return {"pages": len(graph), "links": graph.links, "hosts": len(graph.hosts.names), **best}
 
 
 _ADDRESS = re.compile(r"http://[^\s#]++#\S++")

@@ -1,10 +1,71 @@
 """Directories of sample pages under categories: readers and the choice of samples.
 
-Readers turn files into :class:`~focused.directory.directory_entry.DirectoryEntry`. Nothing
-here fetches a page.
+Readers turn files into :class:`DirectoryEntry`. Nothing here fetches a page.
 """
 
 from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import xxhash
+
+_CONTENT_SCHEME = "sample://"
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryEntry:
+    """One sample. ``url`` is absolute and normalised; texts may be "".
+
+    A sample may contain its page: ``text`` is the page's text, ``file`` a saved page. Such a
+    page is not fetched. Without a web address its ``url`` is that of :func:`content_url`.
+    ``weight`` is the sample weight, > 0.
+    """
+
+    category: str
+    url: str
+    title: str = ""
+    description: str = ""
+    weight: float = 1.0
+    text: str = ""
+    file: Path | None = None
+
+    @property
+    def needs_fetch(self) -> bool:
+        """Whether the page must be fetched from the Web."""
+        return not self.text and self.file is None and not self.url.startswith(_CONTENT_SCHEME)
+
+
+def content_url(content: bytes) -> str:
+    """Return a URL that identifies a page without a web address by its content.
+
+    It has a host of its own and cannot be fetched.
+    """
+    return f"{_CONTENT_SCHEME}{xxhash.xxh3_128_hexdigest(content)}/"
+
+
+def normalise_category(text: str) -> str:
+    """Return a category path without blanks or empty parts around its slashes."""
+    return "/".join(part.strip() for part in text.split("/") if part.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedRecords:
+    """Counts records that readers could not use, by file and reason."""
+
+    counts: Counter[tuple[Path, str]] = field(default_factory=Counter)
+
+    def add(self, path: Path, reason: str) -> None:
+        """Count one record; ``reason`` must read well after a number."""
+        self.counts[path, reason] += 1
+
+    def messages(self) -> tuple[str, ...]:
+        """Return a line per file and reason: ``content.rdf.u8: 12 entries that ...``."""
+        return tuple(
+            f"{path.name}: {count:,} {reason}"
+            for (path, reason), count in sorted(self.counts.items())
+        )
 
 
 def is_in_category(category: str, prefix: str) -> bool:

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from focused.directory import is_in_category
-from focused.directory.directory_entry import DirectoryEntry, SkippedRecords
+from focused.directory import DirectoryEntry, SkippedRecords, is_in_category
 from focused.directory.sample_files import (
     DECOMPRESSION_ERRORS,
     open_sample_file,

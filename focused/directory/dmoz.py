@@ -18,7 +18,7 @@ from pathlib import Path
 
 from lxml import etree
 
-from focused.directory.directory_entry import DirectoryEntry, SkippedRecords, normalise_category
+from focused.directory import DirectoryEntry, SkippedRecords, normalise_category
 from focused.directory.sample_files import DECOMPRESSION_ERRORS, TRUNCATED, open_sample_file
 from focused.web.urls import normalize_url
 

@@ -40,7 +40,7 @@ from typing import cast
 
 import msgspec
 
-from focused.directory.directory_entry import (
+from focused.directory import (
     DirectoryEntry,
     SkippedRecords,
     content_url,

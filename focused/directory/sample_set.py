@@ -18,8 +18,7 @@ from importlib.resources import files
 import msgspec
 import xxhash
 
-from focused.directory import is_in_category
-from focused.directory.directory_entry import DirectoryEntry, content_url
+from focused.directory import DirectoryEntry, content_url, is_in_category
 from focused.errors import TrainingError
 from focused.text import hash_fraction
 

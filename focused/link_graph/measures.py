@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from focused.link_graph.stored_arrays import Nodes, SuccessorLists
 DAMPING = 0.85
 _MAX_ITERATIONS = 100
 _TOLERANCE = 1e-8
-_BEST = 10
 
 Values = NDArray[np.float64]
 """A number for each node, shape (nodes,)."""
@@ -119,10 +118,21 @@ def scores_by_url(graph: PageGraph) -> dict[str, tuple[float, float]]:
     return dict(zip(graph.urls.urls(found.nodes), scores, strict=True))
 
 
-def best_nodes(scores: Values, limit: int) -> NDArray[np.int64]:
-    """Return the places of the best scores above 0, the best first."""
+class LinkedPage(NamedTuple):
+    """A page with its score by a measure, and its relevance in [0, 1], NaN if it is unknown."""
+
+    url: str
+    score: float
+    relevance: float
+
+
+def best_pages(graph: PageGraph, nodes: Nodes, scores: Values, limit: int) -> list[LinkedPage]:
+    """Return those of ``nodes`` with the best ``scores`` above 0, the best first."""
     best = np.argsort(-scores, kind="stable")[:limit]
-    return np.asarray(best[scores[best] > 0])
+    best = best[scores[best] > 0]
+    relevance = graph.relevance()[nodes[best]]
+    rows = zip(graph.urls.urls(nodes[best]), scores[best].tolist(), relevance.tolist(), strict=True)
+    return [LinkedPage(*row) for row in rows]
 
 
 def _normalized(values: Values) -> Values:
@@ -133,43 +143,3 @@ def _normalized(values: Values) -> Values:
 def _to_best(scores: Values) -> Values:
     best = float(scores.max(initial=0.0))
     return scores / best if best > 0 else scores
-
-
-@dataclass(frozen=True, slots=True)
-class LinkedPage:
-    """A page with its score as a hub or authority, in (0, 1], and its relevance in [0, 1]."""
-
-    url: str
-    score: float
-    relevance: float
-
-
-@dataclass(frozen=True, slots=True)
-class LinkReport:
-    """Size of the graph, and the best ten authorities and hubs."""
-
-    pages: int
-    links: int
-    hosts: int
-    authorities: tuple[LinkedPage, ...]
-    hubs: tuple[LinkedPage, ...]
-
-
-def build_link_report(folder: Path) -> LinkReport:
-    """Read the link graph in ``folder``. Raises StateError if there is none."""
-    graph = PageGraph(folder)
-    found = distill_topic(graph)
-    return LinkReport(
-        pages=len(graph),
-        links=graph.links,
-        hosts=len(graph.hosts.names),
-        authorities=_best_pages(graph, found.nodes, found.authorities),
-        hubs=_best_pages(graph, found.nodes, found.hubs),
-    )
-
-
-def _best_pages(graph: PageGraph, nodes: Nodes, scores: Values) -> tuple[LinkedPage, ...]:
-    best = best_nodes(scores, _BEST)
-    relevance = graph.relevance()[nodes[best]]
-    rows = zip(graph.urls.urls(nodes[best]), scores[best].tolist(), relevance.tolist(), strict=True)
-    return tuple(LinkedPage(*row) for row in rows)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from focused.directory.directory_entry import SkippedRecords
+from focused.directory import SkippedRecords
 from focused.directory.directory_reader import (
     content_digest,
     find_structure_dumps,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from focused.directory.directory_entry import DirectoryEntry, SkippedRecords
+from focused.directory import DirectoryEntry, SkippedRecords
 from focused.directory.dmoz import (
     MAX_RECORD_BYTES,
     NOT_FETCHABLE,
