@@ -25,7 +25,6 @@ def pagerank(
     out_degrees: NDArray[np.int64],
     *,
     teleport: Values | None = None,
-    damping: float = DAMPING,
     tolerance: float = 1e-6,
 ) -> Values:
     """Return PageRank (Brin and Page 1998); it sums to 1.
@@ -48,8 +47,8 @@ def pagerank(
     leads_on = out_degrees > 0
     for _ in range(_MAX_ITERATIONS):
         shares = np.divide(rank, out_degrees, out=np.zeros(nodes), where=leads_on)
-        lost = 1.0 - damping * rank[leads_on].sum()
-        new = damping * _sum_over_links(into, shares) + lost * start
+        lost = 1.0 - DAMPING * rank[leads_on].sum()
+        new = DAMPING * _sum_over_links(into, shares) + lost * start
         change = float(np.abs(new - rank).sum())
         rank = new
         if change < tolerance:
