@@ -51,7 +51,6 @@ from focused.text import content_signatures, documents, tokens, word_hashes
 from focused.topic import Scope
 from focused.topic.login import Login
 from focused.web import (
-    content_hash,
     decoding,
     feed_entries,
     feeds,
@@ -426,10 +425,10 @@ def _read_words(text: str) -> None:
     content_signatures.make_sketch(content_signatures.shingles(given.text))
     content_signatures.bag_of_words_hash(given)
     content_signatures.may_have_sort_parameters(given)
-    content_hash.content_fingerprint(given)
-    content_hash.text_digest(given)
-    content_hash.opening_digest(given)
-    content_hash.page_template(given)
+    content_signatures.content_fingerprint(given)
+    content_signatures.text_digest(given)
+    content_signatures.opening_digest(given)
+    content_signatures.page_template(given)
     documents.hash_page(given)
     documents.page_words(given)
     tokens.tokenize(text)

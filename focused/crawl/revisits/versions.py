@@ -39,7 +39,7 @@ from focused.crawl.revisits.validators import (
 from focused.storage.rows import pack
 from focused.storage.tables import Tables
 from focused.text import hash_fraction
-from focused.web.content_hash import content_fingerprint
+from focused.text.content_signatures import content_fingerprint
 from focused.web.html.text_blocks import text_blocks
 from focused.web.page import Fetched, NotModified, Outcome, Page
 from focused.web.urls import host_of
