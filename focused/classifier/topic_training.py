@@ -44,8 +44,8 @@ from focused.classifier.validation import (
     calibrate_estimator,
     fit_training_taxonomy,
 )
-from focused.directory import DirectoryEntry, content_url
-from focused.directory.directory_reader import load_training_samples, samples_digest
+from focused.directory import DirectoryEntry, content_url, samples_digest
+from focused.directory.directory_reader import load_training_samples
 from focused.directory.sample_set import SampleSet, is_background
 from focused.errors import TrainingError
 from focused.labels.label_file import Label, spam_labels, training_labels

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from focused.directory import SkippedRecords
+from focused.directory import SkippedRecords, content_digest
 from focused.directory.directory_reader import (
-    content_digest,
     iter_entries,
     load_directory,
 )
