@@ -22,9 +22,8 @@ import pandas as pd
 
 from focused.crawl.dedup.duplicates import MIN_RESEMBLANCE, NearDuplicateIndex
 from focused.storage.state_store import StateStore
-from focused.text.content_signatures import shingles
-from focused.text.hash_sampling import hash_fraction
-from focused.web.content_hash import content_fingerprint
+from focused.text import hash_fraction
+from focused.text.content_signatures import content_fingerprint, shingles
 from focused.web.page import Page
 from focused.web.urls import host_of
 from focused_lab.recorded_web.recorded_web import RecordedWeb, page_reader

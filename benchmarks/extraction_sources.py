@@ -23,7 +23,7 @@ from docutils import nodes
 from docutils.core import publish_doctree
 from docutils.parsers.rst import Directive, directives, roles
 
-from focused.text.hash_sampling import hash_fraction
+from focused.text import hash_fraction
 from focused_lab.builders.docweb_rules import DocPackage, load_doc_packages
 from focused_lab.recorded_web.recorded_web import RecordedWeb
 

@@ -12,11 +12,14 @@ import numpy as np
 
 from focused.text.content_signatures import (
     bag_of_words_hash,
+    content_fingerprint,
     estimate_resemblance,
     make_sketch,
+    opening_digest,
+    page_template,
     shingles,
+    text_digest,
 )
-from focused.web.content_hash import content_fingerprint, opening_digest, page_template, text_digest
 from focused.web.decoding import (
     close_empty_elements,
     decode,

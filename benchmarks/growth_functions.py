@@ -26,14 +26,13 @@ from typing import Any
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
-from focused.corpus import page_records
+from focused.corpus import page_records, writers
 from focused.crawl.dedup import duplicates
 from focused.crawl.revisits import change_detection, page_fate, validators
 from focused.documents import (
     convert,
     epub,
     extract,
-    formats,
     jats,
     markup,
     office,
@@ -41,20 +40,18 @@ from focused.documents import (
     pdf,
     texts,
 )
-from focused.documents.formats import DocumentError
+from focused.documents.convert import DocumentError
 from focused.kernels import page_links
 from focused.labelling import page_renderer
 from focused.rendering import decision, subrequests
 from focused.scrapy_addon import login_gate, login_session
 from focused.scrapy_addon.login_session import Credentials
 from focused.spam import spam_classifier
-from focused.text import content_signatures, csv_cells, documents, tokens, word_hashes
+from focused.text import content_signatures, documents, tokens, word_hashes
 from focused.topic import Scope
 from focused.topic.login import Login
 from focused.web import (
-    content_hash,
     decoding,
-    directory_listings,
     feed_entries,
     feeds,
     host_names,
@@ -66,7 +63,6 @@ from focused.web import (
     urls,
     warc_reader,
     warc_records,
-    xml_stream,
 )
 from focused.web.html import (
     declared_metadata,
@@ -74,7 +70,6 @@ from focused.web.html import (
     json_ld,
     main_text,
     parse,
-    script_redirects,
     search_forms,
     text_blocks,
     text_structure,
@@ -301,7 +296,6 @@ def _read_headers(text: str) -> None:
     decoding.media_type_of(values)
     decoding.encoding_in_content_type(text)
     decoding.encoding_of_label(text)
-    formats.declared_format(text)
     declared_metadata.declared_metadata(None, URL, values)
 
 
@@ -386,8 +380,8 @@ def _read_feed(text: str) -> None:
 
 def _read_directory_listing(text: str) -> None:
     response = Fetched("https://a.test/docs/", 200, HTML, text.encode("utf-8", "surrogatepass"))
-    directory_listings.is_directory_listing(response)
-    directory_listings.read_directory_listing(response)
+    feeds.is_directory_listing(response)
+    feeds.read_directory_listing(response)
 
 
 def _read_dates(text: str) -> None:
@@ -403,7 +397,7 @@ def _decode(text: str) -> None:
     decoding.encoding_in_document(raw, is_html=True)
     decoding.encoding_in_document(raw, is_html=False)
     decoding.detect_charset(raw)
-    formats.document_format(fetched(raw, ""))
+    convert.document_format(fetched(raw, ""))
 
 
 def _limit_markup(text: str) -> None:
@@ -431,16 +425,16 @@ def _read_words(text: str) -> None:
     content_signatures.make_sketch(content_signatures.shingles(given.text))
     content_signatures.bag_of_words_hash(given)
     content_signatures.may_have_sort_parameters(given)
-    content_hash.content_fingerprint(given)
-    content_hash.text_digest(given)
-    content_hash.opening_digest(given)
-    content_hash.page_template(given)
+    content_signatures.content_fingerprint(given)
+    content_signatures.text_digest(given)
+    content_signatures.opening_digest(given)
+    content_signatures.page_template(given)
     documents.hash_page(given)
     documents.page_words(given)
     tokens.tokenize(text)
     tokens.has_only_ascii_letters(text)
     word_hashes.hash_texts([text, text])
-    csv_cells.unescape_formulas(csv_cells.escape_formulas(text))
+    writers.unescape_formulas(writers.escape_formulas(text))
     duplicates._normalise_title(text)
     page_fate._ERROR_TITLE.search(text)
 
@@ -560,8 +554,8 @@ def _edit_recorded(text: str) -> None:
 def _small_functions(text: str) -> None:
     page_links.collapse_whitespace(text, 100_000)
     page_links.is_navigation("div", {"class": text, "id": text, "role": text})
-    script_redirects.script_redirect(text.encode("utf-8", "replace"))
-    script_redirects.script_redirect(b"<script>location" + text.encode("utf-8", "replace"))
+    http_response.script_redirect(text.encode("utf-8", "replace"))
+    http_response.script_redirect(b"<script>location" + text.encode("utf-8", "replace"))
 
 
 def _render_labels(text: str) -> None:
@@ -684,8 +678,8 @@ READERS: tuple[Reader, ...] = (
         (*XML, *TAGS),
         (("", ""), (_URLSET, ">"), (_RSS, ">"), ("<OAI-PMH><ListRecords>", ">")),
         further=(
-            xml_stream.escape_unclosed_tags,
-            xml_stream.feed_target,
+            feed_entries.escape_unclosed_tags,
+            feed_entries.feed_target,
         ),
     ),
     Reader(
@@ -705,7 +699,7 @@ READERS: tuple[Reader, ...] = (
         _decode,
         (*TAGS, *SIGNS, *XML, "\x1b$B", "\x1b(J"),
         (("", ""), ("<meta ", ">")),
-        further=(formats.is_ole,),
+        further=(convert.is_ole,),
     ),
     Reader(
         "limits on tags",
@@ -851,18 +845,17 @@ EXCEPTIONS: Mapping[str, str] = {
     "focused.documents.convert:BoundedConverter.to_html": "calls to_html in a process",
     "focused.documents.convert:DocumentConverter.format_of": "calls document_format",
     "focused.documents.convert:DocumentConverter.needs_process": "calls document_format",
-    "focused.documents.convert:DocumentConverter.takes_type": "calls declared_format",
+    "focused.documents.convert:DocumentConverter.takes_type": "looks up a media type",
     "focused.documents.convert:DocumentConverter.to_html": "calls to_html",
     "focused.documents.packages:text_of": _OWN_TEXT,
     "focused.documents.packages:texts_of": _OWN_TEXT,
-    "focused.documents.formats:needs_process": _OWN_TEXT,
+    "focused.documents.convert:needs_process": _OWN_TEXT,
     "focused.documents.markup:MarkupWriter.block": _BY_CALLER,
     "focused.documents.markup:MarkupWriter.link": _BY_CALLER,
     "focused.documents.markup:MarkupWriter.raw": _BY_CALLER,
     "focused.documents.markup:MarkupWriter.text_block": _BY_CALLER,
     "focused.documents.packages:Package.read": _BY_CALLER,
     "focused.documents.packages:Package.read_xml": _BY_CALLER,
-    "focused.text.hash_sampling:hash_fraction": _OWN_TEXT,
     "focused.text.static_embedding:StaticEmbedding.embed": "looks up words of bounded length",
     "focused.text.static_embedding:read_embedding": "the package's own table",
     "focused.text.static_embedding:split_word": "a word of bounded length",

@@ -150,7 +150,8 @@ def _crawl(folder: Path, port: int, settings: Mapping[str, Any]) -> ImportedModu
 def _train(topic_file: Path) -> None:
     """Train the topic's model on made-up samples."""
     # Not at the top: the crawl imports this module, too.
-    from focused.classifier.model_versions import replace_model, train_model
+    from focused.classifier.model_file import replace_model
+    from focused.classifier.topic_training import train_topic
     from focused.topic.topic_file import load_topic
     from focused.web.html.parse import parse_page
     from focused.web.page import Fetched, Page
@@ -168,7 +169,7 @@ def _train(topic_file: Path) -> None:
             lines.append(f"Top/{name}\t{url}\t{name}\t{name}\n")
     topic_file.with_name("directory.tsv").write_text("".join(lines))
     topic = load_topic(topic_file)
-    replace_model(train_model(topic, pages.get, now=time.time()), topic.training.model)
+    replace_model(train_topic(topic, pages.get, now=time.time()), topic.training.model)
 
 
 def importers(modules: Sequence[str]) -> dict[str, list[str]]:

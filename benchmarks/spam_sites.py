@@ -33,7 +33,7 @@ from focused.spam.spam_training import (
     repeat_keywords,
     stitch_sentences,
 )
-from focused.text.hash_sampling import hash_fraction
+from focused.text import hash_fraction
 from focused.web.http_response import outcome_from_response
 from focused.web.page import Failed, FailureKind, Fetched, Link, Outcome, Page
 from focused.web.urls import host_of

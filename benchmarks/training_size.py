@@ -17,7 +17,7 @@ import numpy as np
 from focused.classifier.estimators import TrainingOptions
 from focused.classifier.sample_texts import SampleWords, gather_samples
 from focused.classifier.topic_training import fit_classifier
-from focused.directory.directory_entry import DirectoryEntry
+from focused.directory import DirectoryEntry
 from focused.directory.sample_set import SampleSet
 from focused.topic import ESTIMATORS
 from focused.web.page import Page

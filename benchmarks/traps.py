@@ -29,7 +29,7 @@ from focused.crawl.traps import trap_detector
 from focused.crawl.traps.trap_filter import TrapFilter
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.storage.state_store import StateStore
-from focused.web.content_hash import content_fingerprint
+from focused.text.content_signatures import content_fingerprint
 from focused.web.html.parse import parse_page
 from focused.web.http_response import outcome_from_response
 from focused.web.page import Classification, Fetched, Page

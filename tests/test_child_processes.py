@@ -23,7 +23,7 @@ from focused.child_processes import (
     python_environment,
     spawn_context,
 )
-from focused.console.crawl_views import ChildCommands
+from focused.console.server import ChildCommands
 from focused.errors import FocusedError
 from focused.parser_process import ParserProcess, ParsingLimits
 from focused.scrapy_addon.model_training import _fetch_samples

@@ -21,13 +21,14 @@ from pathlib import Path
 import msgspec
 from resiliparse.parse.lang import detect_fast
 
-from focused.directory.package_index import paragraphs, parse_stanzas
-from focused.text.hash_sampling import hash_fraction
+from focused.text import hash_fraction
 from focused.text.tokens import tokenize
 from focused_lab.builders.debian_packages import (
     PackageIndex,
     fetch_packages,
     last_line,
+    paragraphs,
+    parse_stanzas,
     run_tool,
     unpack,
 )

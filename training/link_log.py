@@ -35,8 +35,8 @@ from focused.link_scoring.protocols import (
     UpdatedScore,
 )
 from focused.orderings import WORTH_WAITING_FOR
+from focused.text import hash_fraction
 from focused.text.documents import HashedPage
-from focused.text.hash_sampling import hash_fraction
 from focused.web.page import Link, Page
 from focused_lab.analysis.comparison_runs import ExperimentSettings
 from focused_lab.experiment_plan import PreparedTopic, Trial

@@ -33,7 +33,7 @@ from focused.classifier.topic_classifier import (
     LinearTopicClassifier,
     Taxonomy,
 )
-from focused.directory.samples_digest import samples_digest
+from focused.directory import samples_digest
 from focused.errors import ModelError
 from focused.text.documents import Vocabulary
 from focused.text.static_embedding import StaticEmbedding, has_embedding, load_embedding

@@ -2,7 +2,7 @@
 
 A topic can start from keywords alone. :class:`KeywordClassifier` guides its first crawl,
 :func:`propose_samples` selects samples from the crawled pages, and :class:`KeywordWeights`
-adds the keywords to the trained classifier (:mod:`focused.classifier.keyword_prior`).
+adds the keywords to the trained classifier (:mod:`focused.classifier.page_model`).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from scipy.stats import bootstrap
 
 from focused.classifier.calibration import FloatArray
 from focused.classifier.topic_classifier import TopicClassifier
-from focused.classifier.training_report import TrainedModel
+from focused.classifier.training_report import TrainedModel, markdown_table
 from focused.web.page import Classification, Page
 
 MIN_COMPARED_PAGES = 10
@@ -229,12 +229,8 @@ def _verdict_sentence(one: ModelComparison) -> str:
 
 
 def _result_table(one: ModelComparison) -> str:
-    lines = ["| | old | new |", "|---|---|---|"]
-    for name, old, new in zip(
-        _RESULT_NAMES, _result_row(one.old), _result_row(one.new), strict=True
-    ):
-        lines.append(f"| {name} | {old} | {new} |")
-    return "\n".join(lines)
+    columns = _RESULT_NAMES, _result_row(one.old), _result_row(one.new)
+    return markdown_table(("", "old", "new"), list(zip(*columns, strict=True)))
 
 
 _RESULT_NAMES = (
@@ -259,10 +255,11 @@ def _format_share(value: float | None) -> str:
 def _neighbour_table(one: ModelComparison) -> str:
     if not one.neighbours:
         return ""
-    shown = one.neighbours[:_MAX_SHOWN_NEIGHBOURS]
-    lines = ["| mistaken for the topic, nearest to | old | new |", "|---|---|---|"]
-    lines += [f"| {name or 'no category'} | {old} | {new} |" for name, old, new in shown]
-    return "\n".join(lines)
+    rows = [
+        (name or "no category", str(old), str(new))
+        for name, old, new in one.neighbours[:_MAX_SHOWN_NEIGHBOURS]
+    ]
+    return markdown_table(("mistaken for the topic, nearest to", "old", "new"), rows)
 
 
 def _word_change_lines(words: WordChanges) -> str:

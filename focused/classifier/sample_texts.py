@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from focused.classifier.calibration import BoolArray, FloatArray
 from focused.classifier.semantic_scorer import MAX_LEAD_WORDS
-from focused.directory import is_in_category
-from focused.directory.directory_entry import DirectoryEntry
+from focused.directory import DirectoryEntry, is_in_category
 from focused.directory.sample_files import load_sample_page
 from focused.directory.sample_set import (
     SampleSet,
@@ -33,8 +32,8 @@ from focused.directory.sample_set import (
 from focused.labels.label_file import Label, spam_labels, training_labels
 from focused.spam.spam_classifier import READ_CHARS as SPAM_READ_CHARS
 from focused.spam.spam_training import MAX_SAMPLES as MAX_SPAM_SAMPLES
+from focused.text import hash_fraction
 from focused.text.documents import HEAD_WEIGHT, MAX_VOCABULARY_WORDS, Vocabulary, page_words
-from focused.text.hash_sampling import hash_fraction
 from focused.text.word_hashes import WordHashes, hash_word
 from focused.web.page import Page
 from focused.web.urls import host_of, normalize_url
@@ -173,7 +172,6 @@ def _normalize_rows(rows: sp.csr_matrix) -> None:
 
 
 FetchPage = Callable[[str], Page | None]
-ProgressCallback = Callable[[int, int], None]
 MessageCallback = Callable[[str], None]
 
 TokenLists = tuple[list[str], list[str]]
@@ -219,7 +217,6 @@ def gather_samples(
     listed: SampleSet,
     fetch_page: FetchPage,
     sample_words: SampleWords,
-    progress: ProgressCallback | None = None,
     confirmed: Collection[str] = (),
 ) -> TrainingSamples:
     """Add the words of each sample: the page's, else those of the directory's title and text.
@@ -230,10 +227,8 @@ def gather_samples(
     """
     gathering = _SampleCollector(sample_words, frozenset(confirmed))
     order = np.argsort(~np.array(listed.good, dtype=bool), kind="stable").tolist()
-    for done, index in enumerate(order, start=1):
+    for index in order:
         gathering.collect(listed.entries[index], listed.good[index], fetch_page)
-        if progress:
-            progress(done, len(order))
     return gathering.samples()
 
 

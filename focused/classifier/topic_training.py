@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,18 +14,21 @@ from numpy.typing import NDArray
 from focused.classifier.calibration import BoolArray, ThresholdTarget
 from focused.classifier.estimators import TrainingOptions, fit_semantic_scorer
 from focused.classifier.keyword_classifier import KeywordWeights
-from focused.classifier.keyword_prior import MIN_LABELS_FOR_THRESHOLD, fit_keyword_model
-from focused.classifier.page_model import fit_page_model
+from focused.classifier.page_model import (
+    MIN_LABELS_FOR_THRESHOLD,
+    fit_keyword_model,
+    fit_page_model,
+)
 from focused.classifier.sample_texts import (
     FetchPage,
     LabelCounts,
     MessageCallback,
-    ProgressCallback,
     SampleWords,
     TrainingSamples,
     add_background,
     add_labels,
     gather_samples,
+    text_identity,
 )
 from focused.classifier.semantic_scorer import SemanticScorer, embed_first_words
 from focused.classifier.taxonomy import merge_small_categories
@@ -41,16 +44,15 @@ from focused.classifier.validation import (
     calibrate_estimator,
     fit_training_taxonomy,
 )
-from focused.directory.directory_entry import DirectoryEntry, content_url
+from focused.directory import DirectoryEntry, content_url, samples_digest
 from focused.directory.directory_reader import load_training_samples
 from focused.directory.sample_set import SampleSet, is_background
-from focused.directory.samples_digest import samples_digest
 from focused.errors import TrainingError
 from focused.labels.label_file import Label, spam_labels, training_labels
 from focused.spam.spam_classifier import SpamClassifier
 from focused.spam.spam_training import MAX_SAMPLES as MAX_SPAM_LABELS
 from focused.spam.spam_training import fit_spam_classifier
-from focused.text.documents import Vocabulary
+from focused.text.documents import Vocabulary, page_words
 from focused.text.static_embedding import load_embedding
 from focused.topic import Topic
 from focused.web.host_names import registered_domain
@@ -86,9 +88,7 @@ def train_topic(
     seed: int = 0,
     prior: float | None = None,
     labels: Iterable[Label] = (),
-    progress: ProgressCallback | None = None,
     on_message: MessageCallback | None = None,
-    on_directory: Callable[[SampleSet], None] | None = None,
 ) -> TrainedModel:
     """Train, validate and calibrate the classifiers of one topic and its spam.
 
@@ -96,9 +96,8 @@ def train_topic(
     title and description are used. Training labels are samples, too, and override the directory.
     ``prior`` is the expected share of on-topic pages during the crawl, in (0, 1); None uses the
     samples' share, clipped to 0.02 to 0.5. ``now`` is in seconds since the epoch.
-    ``progress(done, total)`` is called after each sample, ``on_message`` first with each record
-    of the directory that could not be used, ``on_directory`` with its samples. The same samples and
-    seed give the same model.
+    ``on_message`` is called with each record of the directory that could not be used. The same
+    samples and seed give the same model.
 
     Raises :class:`ConfigurationError` for an unreadable directory, :class:`TrainingError` for
     unsuitable samples.
@@ -108,8 +107,6 @@ def train_topic(
     if on_message is not None:
         for line in directory.messages:
             on_message(line)
-    if on_directory is not None:
-        on_directory(directory)
     labels = tuple(labels)
     listed, label_counts = add_labels(
         directory, labels, good_prefixes, _label_weight(topic, labels)
@@ -124,13 +121,21 @@ def train_topic(
     options = TrainingOptions(
         training.estimator, target, prior, seed, training.keywords, training.embedding
     )
+    training_urls: set[str] = set()
+    texts: set[bytes] = set()
+
+    def fetch_and_note(url: str) -> Page | None:
+        page = fetch_page(url)
+        if page is not None:
+            training_urls.add(page.url)
+            texts.add(text_identity(page_words(page)))
+        return page
+
     sample_words = SampleWords()
-    samples = gather_samples(
-        listed, fetch_page, sample_words, progress, _confirmed_urls(topic, labels)
-    )
+    samples = gather_samples(listed, fetch_and_note, sample_words, _confirmed_urls(topic, labels))
     _check_sample_counts(samples.good.tolist(), topic, _read_description(samples))
     fitted = fit_classifier(samples, sample_words, options)
-    spam = _fit_spam_classifier(listed, samples.pages, labels, fetch_page, seed)
+    spam = _fit_spam_classifier(listed, samples.pages, labels, fetch_and_note, seed)
     counts = _count_samples(topic, listed, samples, label_counts)
     report = TrainingReport(
         topic=topic.name,
@@ -141,12 +146,18 @@ def train_topic(
         samples=counts,
         trial=fitted.trial,
         top_words=fitted.top_words,
-        warnings=training_warnings(
-            counts, fitted.trial, samples, has_keywords=bool(training.keywords)
+        warnings=tuple(
+            training_warnings(counts, fitted.trial, samples, has_keywords=bool(training.keywords))
         ),
     )
     make_spam = None if spam is None else partial(copy, spam)
-    return TrainedModel(replace(fitted.classifier, make_spam=make_spam), report)
+    return TrainedModel(
+        replace(fitted.classifier, make_spam=make_spam),
+        report,
+        frozenset(training_urls),
+        frozenset(texts),
+        frozenset(filter(None, (normalize_url(each.url) for each in directory.entries))),
+    )
 
 
 def _fit_spam_classifier(
@@ -245,11 +256,9 @@ def fit_classifier(
         confirmed = samples.confirmed[data.drawn]
         embedding = load_embedding() if options.embedding else None
         direction = np.zeros(0) if embedding is None else keywords.direction(embedding)
-        found = fit_keyword_model(
+        calibration, predictions, trial, model = fit_keyword_model(
             data, known_share, options, keywords.of(vocabulary), direction, confirmed
         )
-        calibration, predictions, trial = found.calibration, found.predictions, found.trial
-        model = found.model
     taxonomy = fit_training_taxonomy(data, sums[0], sizes[0], predictions.taxonomy)
     semantic = _fit_semantic_scorer(data, predictions.fold) if options.embedding else None
     weights = model.weights.astype(np.float32)
@@ -386,59 +395,51 @@ def training_warnings(
     samples: TrainingSamples,
     *,
     has_keywords: bool = False,
-) -> tuple[str, ...]:
-    """Return warnings for the model card, the most severe first."""
-    found = (
-        _missed_target_warning(trial),
-        _few_labels_warning(counts) if has_keywords else "",
-        _only_background_warning(counts),
-        _language_warning(samples.good, samples.languages),
-        _single_sample_warning(samples) or _few_samples_warning(counts),
-        _conflict_warning(counts),
-        _single_host_warning(counts, trial),
-    )
-    return tuple(one for one in found if one)
-
-
-def _missed_target_warning(trial: ValidationReport) -> str:
-    if trial.granted:
-        return ""
-    return (
-        f"training.precision: no threshold gives {trial.wish} on held-out samples; the highest "
-        f"precision is {trial.calibrated.precision:.2f} (recall {trial.calibrated.recall:.2f}). "
-        "Label pages, add samples of the neighbours that are mistaken for the topic, or lower the "
-        "target"
-    )
-
-
-def _few_labels_warning(counts: SampleCounts) -> str:
-    labelled = counts.labelled_yes + counts.labelled_no
-    if min(counts.labelled_yes, counts.labelled_no) >= MIN_LABELS_FOR_THRESHOLD:
-        return ""
-    return (
-        f"{labelled} labelled pages ({counts.labelled_yes} on topic): the keywords dominate, and "
-        "the metrics are optimistic because the keywords chose the validation pages. "
-        f"From {MIN_LABELS_FOR_THRESHOLD} labels of either kind on the labels dominate"
-    )
-
-
-def _single_sample_warning(samples: TrainingSamples) -> str:
-    if not samples.halved:
-        return ""
-    return (
-        "a single good sample: validation trains on one half of it and tests on the other, so the "
-        "metrics are meaningless, and pages on topic that differ from it may be missed; add more "
-        "pages of the topic"
-    )
-
-
-def _only_background_warning(counts: SampleCounts) -> str:
-    if not counts.background or counts.other > counts.background:
-        return ""
-    return (
-        "the only other samples are the general background: the model separates the topic "
-        "from the Web at large, not from its neighbours; add pages near the topic but not on it"
-    )
+) -> Iterator[str]:
+    """Yield warnings for the model card, the most severe first."""
+    if not trial.granted:
+        reached = trial.calibrated
+        yield (
+            f"training.precision: no threshold gives {trial.wish} on held-out samples; the highest "
+            f"precision is {reached.precision:.2f} (recall {reached.recall:.2f}). Label pages, add "
+            "samples of the neighbours that are mistaken for the topic, or lower the target"
+        )
+    yes, no = counts.labelled_yes, counts.labelled_no
+    if has_keywords and min(yes, no) < MIN_LABELS_FOR_THRESHOLD:
+        yield (
+            f"{yes + no} labelled pages ({yes} on topic): the keywords dominate, and the metrics "
+            "are optimistic because the keywords chose the validation pages. "
+            f"From {MIN_LABELS_FOR_THRESHOLD} labels of either kind on the labels dominate"
+        )
+    if counts.background and counts.other <= counts.background:
+        yield (
+            "the only other samples are the general background: the model separates the topic "
+            "from the Web at large, not from its neighbours; add pages near the topic but not on it"
+        )
+    if of_languages := _language_warning(samples.good, samples.languages):
+        yield of_languages
+    if samples.halved:
+        yield (
+            "a single good sample: validation trains on one half of it and tests on the other, so "
+            "the metrics are meaningless, and pages on topic that differ from it may be missed; "
+            "add more pages of the topic"
+        )
+    elif counts.good < RELIABLE_GOOD_SAMPLES:
+        yield (
+            f"{counts.good} good samples: the metrics are rough; they and the relevance become "
+            f"reliable from about {RELIABLE_GOOD_SAMPLES} on"
+        )
+    if counts.contradictions + counts.conflicts >= _MAX_CONFLICT_SHARE * counts.good:
+        yield (
+            f"{counts.conflicts} URLs and {counts.contradictions} further pages with identical "
+            "text are listed as good and as other; they count as good. Check the categories in "
+            "training.good"
+        )
+    if counts.good_hosts <= 1 and not trial.by_host:
+        yield (
+            "all good samples are of one host: the model may learn its name and menus instead of "
+            "the topic; add samples of other hosts"
+        )
 
 
 def _language_warning(good: BoolArray, languages: Sequence[str]) -> str:
@@ -464,32 +465,4 @@ def _language_warning(good: BoolArray, languages: Sequence[str]) -> str:
     return (
         f"most good samples are in the language {main!r}, most others in {theirs!r}: the model may "
         f"learn the language instead of the topic; add other samples in {main!r}"
-    )
-
-
-def _few_samples_warning(counts: SampleCounts) -> str:
-    if counts.good >= RELIABLE_GOOD_SAMPLES:
-        return ""
-    return (
-        f"{counts.good} good samples: the metrics are rough; they and the relevance become "
-        f"reliable from about {RELIABLE_GOOD_SAMPLES} on"
-    )
-
-
-def _conflict_warning(counts: SampleCounts) -> str:
-    twofold = counts.contradictions + counts.conflicts
-    if twofold < _MAX_CONFLICT_SHARE * counts.good:
-        return ""
-    return (
-        f"{counts.conflicts} URLs and {counts.contradictions} further pages with identical text "
-        "are listed as good and as other; they count as good. Check the categories in training.good"
-    )
-
-
-def _single_host_warning(counts: SampleCounts, trial: ValidationReport) -> str:
-    if counts.good_hosts > 1 or trial.by_host:
-        return ""
-    return (
-        "all good samples are of one host: the model may learn its name and menus instead of the "
-        "topic; add samples of other hosts"
     )

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from focused.classifier.calibration_fitting import ClassifierMetrics, ReliabilityBin
+from focused.classifier.calibration import ClassifierMetrics, ReliabilityBin
+from focused.classifier.sample_texts import text_identity
 from focused.classifier.topic_classifier import LinearTopicClassifier
+from focused.text.documents import page_words
 from focused.topic import ESTIMATORS
+from focused.web.page import Page
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +99,22 @@ class TrainingReport:
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """The content of a model file: the classifier and its training report."""
+    """The content of a model file, classifier and training report, and what it learned from.
+
+    A model from a file has none of the latter: ``training_urls`` are the final URLs of the pages it
+    was trained on, ``texts`` identify these pages by content, and ``listed_urls`` are the
+    normalised URLs of the directory's samples.
+    """
 
     classifier: LinearTopicClassifier
     report: TrainingReport
+    training_urls: frozenset[str] = frozenset()
+    texts: frozenset[bytes] = frozenset()
+    listed_urls: frozenset[str] = frozenset()
+
+    def was_trained_on(self, page: Page) -> bool:
+        """Whether the model was trained on this page, by URL or by identical text."""
+        return page.url in self.training_urls or text_identity(page_words(page)) in self.texts
 
 
 def render_model_card(model: TrainedModel, versions: Sequence[tuple[str, str]]) -> str:
@@ -126,7 +141,7 @@ def render_model_card(model: TrainedModel, versions: Sequence[tuple[str, str]]) 
         ", ".join(f"{word} ({gain:.3f})" for word, gain in report.top_words),
         "Each with its mean contribution to the raw score of a good sample.",
         "## Made with",
-        _markdown_table(
+        markdown_table(
             ("part", "value"), [*versions, *_model_rows(model), ("samples digest", report.digest)]
         ),
     ]
@@ -148,7 +163,7 @@ def _samples_section(counts: SampleCounts) -> str:
         f"side word for word and were left out, and so were {counts.contradictions} others that "
         "repeat a good sample.",
         *_sample_notes(counts),
-        _markdown_table(("category", "samples"), [(name, str(n)) for name, n in counts.categories]),
+        markdown_table(("category", "samples"), [(name, str(n)) for name, n in counts.categories]),
     ]
     return "\n\n".join(lines)
 
@@ -181,7 +196,7 @@ def _quality_section(trial: ValidationReport, estimator: str) -> str:
     names = ("model", "precision", "recall", "F1", "AUC", "average precision", "ECE")
     sections = [
         how,
-        _markdown_table(names, rows),
+        markdown_table(names, rows),
         *_parts_section(trial),
         _taxonomy_sentence(trial),
     ]
@@ -196,7 +211,7 @@ def _parts_section(trial: ValidationReport) -> list[str]:
     rows.append(("all", "100%", f"{trial.uncalibrated.average_precision:.3f}"))
     return [
         "The score combines these parts, with weights fitted on left-out samples:",
-        _markdown_table(("part", "share of the score", "average precision"), rows),
+        markdown_table(("part", "share of the score", "average precision"), rows),
     ]
 
 
@@ -241,7 +256,7 @@ def _format_metrics(quality: ClassifierMetrics) -> tuple[str, ...]:
 def _reliability_section(trial: ValidationReport) -> str:
     names = ("samples", "mean relevance", "truly good")
     before, after = (
-        _markdown_table(names, [_format_bin(bin_) for bin_ in bins])
+        markdown_table(names, [_format_bin(bin_) for bin_ in bins])
         for bins in (trial.bins_before, trial.bins_after)
     )
     return (
@@ -272,7 +287,8 @@ def _model_rows(model: TrainedModel) -> list[tuple[str, str]]:
     ]
 
 
-def _markdown_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
     lines = [names, ["---"] * len(names), *rows]
     return "\n".join(
         "| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines

@@ -16,9 +16,13 @@ from rich.filesize import decimal
 from focused.archive.crawl_tables import url_spellings
 from focused.cli.common import ANY_PATH, FILE, FOLDER, add_options, crawl_folder, echo, writing
 from focused.errors import ConfigurationError
-from focused.link_graph.graph_export import ExportedGraph, write_graph
-from focused.link_graph.measures import best_nodes, distill_topic, pagerank
-from focused.link_graph.page_graph import PageGraph, default_graph_folder
+from focused.link_graph.measures import best_pages, distill_topic, pagerank
+from focused.link_graph.page_graph import (
+    ExportedGraph,
+    PageGraph,
+    default_graph_folder,
+    write_graph,
+)
 from focused.link_graph.stored_arrays import Nodes, SuccessorLists
 from focused.reports.formatting import text_table
 
@@ -145,17 +149,13 @@ def top(folder: Path, by: str, hosts: bool, limit: int, as_json: bool) -> None:
         _print_rows(_top_hosts(graph, by, limit), as_json=as_json)
         return
     nodes, scores = _page_scores(graph, by)
-    best = best_nodes(scores, limit)
-    relevance = graph.relevance()[nodes[best]].tolist()
     rows: list[dict[str, Any]] = [
         {
             by: _rounded(by, score),
             "relevance": None if value != value else round(value, 3),
             "url": url,
         }
-        for score, value, url in zip(
-            scores[best].tolist(), relevance, graph.urls.urls(nodes[best]), strict=True
-        )
+        for url, score, value in best_pages(graph, nodes, scores, limit)
     ]
     _print_rows(rows, as_json=as_json)
 

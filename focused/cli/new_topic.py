@@ -24,7 +24,8 @@ from focused.classifier.keyword_classifier import (
     RatedPage,
     propose_samples,
 )
-from focused.classifier.model_versions import lock_model, replace_model, train_model
+from focused.classifier.model_file import lock_model, replace_model
+from focused.classifier.topic_training import train_topic
 from focused.classifier.training_report import TrainedModel
 from focused.cli.common import echo
 from focused.cli.topic_files import DIRECTORY_HEAD, NewTopicOptions, write_topic_files
@@ -103,13 +104,13 @@ def train_first_classifier(topic: Topic, found: Mapping[str, Page]) -> FirstTrai
     _write_directory(topic, proposals)
     model = topic.training.model
     with lock_model(model):
-        made = train_model(
+        made = train_topic(
             topic, lambda url: found.get(url) or pages_by_url.get(url), now=time.time()
         )
         replace_model(made, model)
     listed = {page.url for page in proposals.seeds}
     unlisted = tuple(url for url in seed_urls if url not in found or found[url].url not in listed)
-    return FirstTraining(made.model, pages_by_url, proposals, unlisted)
+    return FirstTraining(made, pages_by_url, proposals, unlisted)
 
 
 def _crawl_around_seeds(

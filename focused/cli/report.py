@@ -44,7 +44,7 @@ _folder_option = click.option(
 @click.option(
     "--out",
     type=FOLDER,
-    help="One crawl: write report.json, harvest.png and reliability.png there.",
+    help="One crawl: write report.json and harvest.png there.",
 )
 @click.option(
     "--plot",

@@ -20,18 +20,18 @@ from focused.classifier.model_comparison import (
     render_comparison,
     word_changes,
 )
-from focused.classifier.model_file import keep_current_model, load_model
-from focused.classifier.model_versions import (
-    NewModel,
+from focused.classifier.model_file import (
     install_model,
+    keep_current_model,
+    load_model,
     lock_model,
     prepend_changelog,
     replace_model,
     restore_version,
-    train_model,
     versions_folder,
 )
 from focused.classifier.sample_texts import FetchPage
+from focused.classifier.topic_training import train_topic
 from focused.classifier.training_report import TrainedModel
 from focused.cli.common import FILE, FOLDER, echo
 from focused.errors import LabelError, ModelError, escape_control_characters
@@ -108,13 +108,13 @@ def retrain_from(
     """:func:`_retrain` with the samples' pages from ``fetch``."""
     with lock_model(topic.training.model):
         old = _current_model(topic.training.model)
-        trained = train_model(topic, fetch, now=time.time(), labels=labels)
-        samples = trained.model.report.samples
+        trained = train_topic(topic, fetch, now=time.time(), labels=labels)
+        samples = trained.report.samples
         echo(
             f"trained on {samples.good} good and {samples.other} other samples, "
             f"{len(training_labels(labels))} of them labelled by people"
         )
-        for warning in trained.model.report.warnings:
+        for warning in trained.report.warnings:
             echo(f"warning: {warning}")
         held_out = _held_out(topic, labels, fetch, trained)
         if old is None:
@@ -123,8 +123,8 @@ def retrain_from(
             return 0
         comparison = None
         if held_out.pages:
-            rng = np.random.default_rng(trained.model.report.seed)
-            models = old.classifier, trained.model.classifier
+            rng = np.random.default_rng(trained.report.seed)
+            models = old.classifier, trained.classifier
             comparison = compare_classifiers(*models, held_out, rng)
         return _decide(topic, old, trained, comparison, replace=replace)
 
@@ -152,7 +152,7 @@ def _current_model(path: Path) -> TrainedModel | None:
 
 
 def _held_out(
-    topic: Topic, labels: tuple[Label, ...], fetch: FetchPage, trained: NewModel
+    topic: Topic, labels: tuple[Label, ...], fetch: FetchPage, trained: TrainedModel
 ) -> HeldOutPages:
     """Return the evaluation labels with their pages, except samples of either model."""
     trained_on = training_urls(topic) | trained.training_urls
@@ -185,18 +185,18 @@ def _held_out(
 def _decide(
     topic: Topic,
     old: TrainedModel,
-    trained: NewModel,
+    trained: TrainedModel,
     comparison: ModelComparison | None,
     *,
     replace: bool,
 ) -> int:
     path = topic.training.model
-    if are_equivalent(old, trained.model):
+    if are_equivalent(old, trained):
         keep_current_model(topic)
         echo(f"{path} stays: nothing that the model is trained on has changed since it was trained")
         return 0
-    words = word_changes(old, trained.model)
-    why = _reason_to_keep(old, trained.model, comparison)
+    words = word_changes(old, trained)
+    why = _reason_to_keep(old, trained, comparison)
     if why and not replace:
         keep_current_model(topic)
         echo(_format_changes("The new model", trained, comparison, words))
@@ -246,8 +246,8 @@ def _training_label_count(model: TrainedModel) -> int:
 
 
 def _format_changes(
-    title: str, trained: NewModel, comparison: ModelComparison | None, words: WordChanges
+    title: str, trained: TrainedModel, comparison: ModelComparison | None, words: WordChanges
 ) -> str:
-    text = render_comparison(title, trained.model.report.trained_at, comparison, words)
+    text = render_comparison(title, trained.report.trained_at, comparison, words)
     # Words and categories of a model are foreign text.
     return escape_control_characters(text)

@@ -24,7 +24,7 @@ from focused.corpus.page_selection import PageFilter, SelectedPage
 from focused.corpus.records import TRAIN, VALIDATION, CorpusRecord, InLink
 from focused.corpus.stored_documents import StoredDocument
 from focused.durations import iso_time
-from focused.text.hash_sampling import hash_fraction
+from focused.text import hash_fraction
 from focused.web.host_names import registered_domain
 from focused.web.html.text_structure import (
     CODE,

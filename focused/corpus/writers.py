@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
@@ -19,7 +20,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from focused.corpus.records import COLUMNS, TRAIN, CorpusRecord, InLink
-from focused.text.csv_cells import escape_formulas
 
 FORMATS = ("jsonl", "parquet", "markdown", "text", "csv")
 COMPRESSIONS = {"none": "", "gzip": ".gz", "zstd": ".zst"}
@@ -213,3 +213,23 @@ RECORD_SCHEMA = pa.schema(
     ]
 )
 """The columns in Parquet; docs/reference/corpus.md has the meaning of each."""
+
+
+# Spreadsheet programs evaluate a cell that begins with one of these signs
+# (https://owasp.org/www-community/attacks/CSV_Injection), and anchors and URLs are untrusted. As
+# OWASP advises, such a cell gets a single quote in front; so does a formula after a character at
+# which some programs split cells. Some locales read full-width signs as their ASCII forms.
+_FORMULA = "[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"
+_CELL_START = "(?:^|(?<=[;\t\r\n]))"
+_FORMULA_START = re.compile(f"{_CELL_START}(?='*{_FORMULA})")
+_ESCAPED_FORMULA_START = re.compile(f"{_CELL_START}'(?='*{_FORMULA})")
+
+
+def escape_formulas(text: str) -> str:
+    """Return ``text`` with a single quote before each position where a formula could begin."""
+    return _FORMULA_START.sub("'", text)
+
+
+def unescape_formulas(cell: str) -> str:
+    """Return the text that :func:`escape_formulas` escaped; other text is unchanged."""
+    return _ESCAPED_FORMULA_START.sub("", cell)

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from lxml import etree
 from lxml.html import HtmlElement
 
-from focused.documents.formats import DocumentError
+from focused.documents.convert import DocumentError
 from focused.documents.markup import DocumentMetadata, MarkupWriter, is_web_url
 from focused.documents.packages import Package, text_of, texts_of
 from focused.web.decoding import close_empty_elements, decode, limit_markup

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from lxml import etree
 
-from focused.documents.formats import DocumentError
+from focused.documents.convert import DocumentError
 from focused.documents.markup import DocumentMetadata, MarkupWriter, Run
-from focused.documents.packages import Package, local_name, text_of, texts_of
+from focused.documents.packages import Package, local_name, text_of
 from focused.web.page import FailureKind
 
 _MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
@@ -254,29 +254,24 @@ def _slide_paragraphs(root: etree._Element, targets: Mapping[str, str]) -> Itera
 
 def _core_metadata(package: Package) -> DocumentMetadata:
     """Return the metadata of an OOXML file; empty without them."""
-    name = "docProps/core.xml"
-    if name not in package.names:
-        return DocumentMetadata()
-    root = package.read_xml(name)
-    return DocumentMetadata(
-        title=text_of(root, "title"),
-        authors=[name for name in text_of(root, "creator").split(";") if name.strip()],
-        published=text_of(root, "created"),
-        modified=text_of(root, "modified"),
-        language=text_of(root, "language"),
-        description=text_of(root, "description", "subject"),
-    )
+    return _metadata(package, "docProps/core.xml", ("creator",), "created", "modified")
 
 
 def _odt_metadata(package: Package) -> DocumentMetadata:
-    if "meta.xml" not in package.names:
+    return _metadata(package, "meta.xml", ("initial-creator", "creator"), "creation-date", "date")
+
+
+def _metadata(
+    package: Package, part: str, authors: Sequence[str], published: str, modified: str
+) -> DocumentMetadata:
+    if part not in package.names:
         return DocumentMetadata()
-    root = package.read_xml("meta.xml")
+    root = package.read_xml(part)
     return DocumentMetadata(
         title=text_of(root, "title"),
-        authors=texts_of(root, "initial-creator", "creator")[:1],
-        published=text_of(root, "creation-date"),
-        modified=text_of(root, "date"),
+        authors=[name for name in text_of(root, *authors).split(";") if name.strip()],
+        published=text_of(root, published),
+        modified=text_of(root, modified),
         language=text_of(root, "language"),
         description=text_of(root, "description", "subject"),
     )

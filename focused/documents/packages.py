@@ -8,7 +8,7 @@ from io import BytesIO
 
 from lxml import etree
 
-from focused.documents.formats import DocumentError, is_ole
+from focused.documents.convert import DocumentError, is_ole
 from focused.web.page import FailureKind
 
 MAX_UNPACKED_BYTES = 50_000_000

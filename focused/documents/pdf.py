@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
-from focused.documents.formats import DocumentError
+from focused.documents.convert import DocumentError
 from focused.documents.markup import (
     MAX_LINKS,
     MAX_TEXT_CHARS,

@@ -111,17 +111,15 @@ class RenderedPage:
 _UNREADABLE = RenderedPage("", "This page cannot be read from the crawl's WARC file.")
 
 
-class PageRenderer:
+class PageRenderer(ParserProcess):
     """Prepares the text and the sanitised HTML of crawled pages, with a cache of the latest.
 
-    Thread-safe; callers wait for each other. A call takes at most twice the time of ``limits``
-    plus the start of a process. Usable as a context manager.
+    A call takes at most twice the time of ``limits`` plus the start of a process.
     """
 
     def __init__(self, limits: ParsingLimits = LIMITS) -> None:
-        self._limits = limits
-        self._parser = ParserProcess(_prepare, self._limits)
-        self._lock = threading.Lock()
+        super().__init__(_prepare, limits)
+        self._cache_lock = threading.Lock()
         self._kept: LRUCache[_CacheKey, RenderedPage] = LRUCache(_CACHE_SIZE)
 
     def text(self, crawled: FetchedPages, page: PageRow) -> RenderedPage:
@@ -132,19 +130,9 @@ class PageRenderer:
         """The page's sanitised HTML."""
         return self._prepare("sanitised_html", crawled, page)
 
-    def close(self) -> None:
-        """End the process."""
-        self._parser.close()
-
-    def __enter__(self) -> PageRenderer:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
     def _prepare(self, view: ViewKind, crawled: FetchedPages, page: PageRow) -> RenderedPage:
         key = (view, page.url, page.warc_file, page.warc_offset)
-        with self._lock:
+        with self._cache_lock:
             found = self._kept.get(key)
             if found is None:
                 fetched = crawled.response(page)
@@ -153,10 +141,10 @@ class PageRenderer:
             return found
 
     def _bounded(self, view: ViewKind, fetched: Fetched) -> RenderedPage:
-        whole = self._ask(view, fetched)
+        whole = self._view(view, fetched)
         if whole is not None:
             return RenderedPage(whole)
-        beginning = self._ask(view, replace(fetched, body=fetched.body[:FALLBACK_BYTES]))
+        beginning = self._view(view, replace(fetched, body=fetched.body[:FALLBACK_BYTES]))
         bounds = f"{self._limits.elapsed_s:g} s and {self._limits.memory_mb / 1000:g} GB of memory"
         shown = "nothing" if beginning is None else f"only its first {FALLBACK_BYTES // 1000} kB"
         return RenderedPage(
@@ -164,10 +152,10 @@ class PageRenderer:
             f"This page could not be prepared within {bounds}: {shown} can be shown here.",
         )
 
-    def _ask(self, view: ViewKind, fetched: Fetched) -> str | None:
+    def _view(self, view: ViewKind, fetched: Fetched) -> str | None:
         """Send a request to the process; None when it took too long, failed or died."""
         try:
-            return self._parser.ask(_packed((view, fetched))).decode()
+            return self.ask(_packed((view, fetched))).decode()
         except (HandlerError, ParsingStoppedError, UnicodeDecodeError):
             return None
 

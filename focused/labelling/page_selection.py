@@ -27,8 +27,7 @@ from sklearn.preprocessing import normalize
 
 from focused.archive.archive import PageRow
 from focused.classifier.topic_classifier import TopicClassifier
-from focused.documents.convert import to_html
-from focused.documents.formats import document_format, needs_process
+from focused.documents.convert import document_format, needs_process, to_html
 from focused.labelling.labelling_task import FetchedPages, relevance_of
 from focused.labels.label_file import Reason, Verdict, evaluation_hash, role_of
 from focused.parser_process import HandlerError, ParserProcess, ParsingLimits, ParsingStoppedError
@@ -274,14 +273,14 @@ def build_training_pool(
     )
 
 
-class BoundedParser:
+class BoundedParser(ParserProcess):
     """Parses crawled pages as a crawl does: those that may take long in a parser process.
 
-    The process starts with the first such page. Usable as a context manager.
+    The process starts with the first such page.
     """
 
     def __init__(self, limits: ParsingLimits | None = None) -> None:
-        self._process = ParserProcess(_parse, limits or ParsingLimits())
+        super().__init__(_parse, limits or ParsingLimits())
 
     def parse_crawled_page(self, crawled: FetchedPages, page: PageRow) -> Page | None:
         """Return the page as a crawl parses it; None when it cannot be read within the limits."""
@@ -292,15 +291,9 @@ class BoundedParser:
         parsed = self._bounded(fetched) if is_long else _parse_page(fetched)
         return parsed if isinstance(parsed, Page) else None
 
-    def __enter__(self) -> BoundedParser:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._process.close()
-
     def _bounded(self, fetched: Fetched) -> Page | None:
         try:
-            return _page.decode(self._process.ask(_packed(fetched)))
+            return _page.decode(self.ask(_packed(fetched)))
         except (HandlerError, ParsingStoppedError):
             return None
 

@@ -27,7 +27,7 @@ import msgspec
 from focused.documents.convert import BoundedConverter
 from focused.errors import LabelError, os_errors_as
 from focused.files import append_durably, fsync_folder, open_regular_file
-from focused.text.hash_sampling import hash_fraction
+from focused.text import hash_fraction
 from focused.topic import Training
 from focused.web.html.parse import parse_page
 from focused.web.page import Failed, Fetched, Page

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from focused.errors import ConfigurationError
 from focused.link_graph.page_graph import PageGraph
@@ -16,7 +15,6 @@ from focused.link_graph.stored_arrays import Nodes, SuccessorLists
 DAMPING = 0.85
 _MAX_ITERATIONS = 100
 _TOLERANCE = 1e-8
-_BEST = 10
 
 Values = NDArray[np.float64]
 """A number for each node, shape (nodes,)."""
@@ -27,7 +25,6 @@ def pagerank(
     out_degrees: NDArray[np.int64],
     *,
     teleport: Values | None = None,
-    damping: float = DAMPING,
     tolerance: float = 1e-6,
 ) -> Values:
     """Return PageRank (Brin and Page 1998); it sums to 1.
@@ -50,8 +47,8 @@ def pagerank(
     leads_on = out_degrees > 0
     for _ in range(_MAX_ITERATIONS):
         shares = np.divide(rank, out_degrees, out=np.zeros(nodes), where=leads_on)
-        lost = 1.0 - damping * rank[leads_on].sum()
-        new = damping * _sum_over_links(into, shares) + lost * start
+        lost = 1.0 - DAMPING * rank[leads_on].sum()
+        new = DAMPING * _sum_over_links(into, shares) + lost * start
         change = float(np.abs(new - rank).sum())
         rank = new
         if change < tolerance:
@@ -98,7 +95,7 @@ def distill_pages(graph: PageGraph, nodes: Nodes, relevance: Values) -> Distilla
     that neither drifts off topic (Chakrabarti, van den Berg, Dom: Focused Crawling, WWW 1999,
     section 3.3; Bharat and Henzinger: Improved Algorithms for Topic Distillation, SIGIR 1998).
     """
-    links = links_among(graph, nodes)
+    links = graph.links_among(nodes)
     hubs, authorities = _normalized(np.ones(len(nodes))), np.zeros(len(nodes))
     for _ in range(_MAX_ITERATIONS):
         new_authorities = _normalized(relevance * (links.T @ (relevance * hubs)))
@@ -108,17 +105,6 @@ def distill_pages(graph: PageGraph, nodes: Nodes, relevance: Values) -> Distilla
         if change < _TOLERANCE * max(len(nodes), 1):
             break
     return Distillation(nodes, _to_best(hubs), _to_best(authorities))
-
-
-def links_among(graph: PageGraph, nodes: Nodes) -> csr_array:
-    """Return the links among ``nodes``, ascending, shape (n, n)."""
-    lists = graph.out.select(nodes)
-    sources = np.repeat(np.arange(len(nodes)), lists.degrees)
-    places = np.searchsorted(nodes, lists.targets)
-    inside = places < len(nodes)
-    inside[inside] = nodes[places[inside]] == lists.targets[inside]
-    ones = np.ones(int(inside.sum()))
-    return csr_array((ones, (sources[inside], places[inside])), shape=(len(nodes), len(nodes)))
 
 
 def scores_by_url(graph: PageGraph) -> dict[str, tuple[float, float]]:
@@ -131,10 +117,21 @@ def scores_by_url(graph: PageGraph) -> dict[str, tuple[float, float]]:
     return dict(zip(graph.urls.urls(found.nodes), scores, strict=True))
 
 
-def best_nodes(scores: Values, limit: int) -> NDArray[np.int64]:
-    """Return the places of the best scores above 0, the best first."""
+class LinkedPage(NamedTuple):
+    """A page with its score by a measure, and its relevance in [0, 1], NaN if it is unknown."""
+
+    url: str
+    score: float
+    relevance: float
+
+
+def best_pages(graph: PageGraph, nodes: Nodes, scores: Values, limit: int) -> list[LinkedPage]:
+    """Return those of ``nodes`` with the best ``scores`` above 0, the best first."""
     best = np.argsort(-scores, kind="stable")[:limit]
-    return np.asarray(best[scores[best] > 0])
+    best = best[scores[best] > 0]
+    relevance = graph.relevance()[nodes[best]]
+    rows = zip(graph.urls.urls(nodes[best]), scores[best].tolist(), relevance.tolist(), strict=True)
+    return [LinkedPage(*row) for row in rows]
 
 
 def _normalized(values: Values) -> Values:
@@ -145,43 +142,3 @@ def _normalized(values: Values) -> Values:
 def _to_best(scores: Values) -> Values:
     best = float(scores.max(initial=0.0))
     return scores / best if best > 0 else scores
-
-
-@dataclass(frozen=True, slots=True)
-class LinkedPage:
-    """A page with its score as a hub or authority, in (0, 1], and its relevance in [0, 1]."""
-
-    url: str
-    score: float
-    relevance: float
-
-
-@dataclass(frozen=True, slots=True)
-class LinkReport:
-    """Size of the graph, and the best ten authorities and hubs."""
-
-    pages: int
-    links: int
-    hosts: int
-    authorities: tuple[LinkedPage, ...]
-    hubs: tuple[LinkedPage, ...]
-
-
-def build_link_report(folder: Path) -> LinkReport:
-    """Read the link graph in ``folder``. Raises StateError if there is none."""
-    graph = PageGraph(folder)
-    found = distill_topic(graph)
-    return LinkReport(
-        pages=len(graph),
-        links=graph.links,
-        hosts=len(graph.hosts.names),
-        authorities=_best_pages(graph, found.nodes, found.authorities),
-        hubs=_best_pages(graph, found.nodes, found.hubs),
-    )
-
-
-def _best_pages(graph: PageGraph, nodes: Nodes, scores: Values) -> tuple[LinkedPage, ...]:
-    best = best_nodes(scores, _BEST)
-    relevance = graph.relevance()[nodes[best]]
-    rows = zip(graph.urls.urls(nodes[best]), scores[best].tolist(), relevance.tolist(), strict=True)
-    return tuple(LinkedPage(*row) for row in rows)

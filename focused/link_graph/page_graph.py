@@ -1,4 +1,4 @@
-"""A stored link graph: pages by URL, their links in both directions, and the host graph.
+"""A stored link graph: pages by URL, their links in both directions, the host graph; its export.
 
 A graph's folder has ``graph.json``, which names the folder of the current generation. A build
 writes a new generation and replaces ``graph.json``, so a reader never sees half a graph.
@@ -7,18 +7,23 @@ writes a new generation and replaces ``graph.json``, so a reader never sees half
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple, Self
+from xml.sax.saxutils import escape
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from focused.archive.crawl_tables import open_tables, read_json, readable_table, table_files
 from focused.errors import ConfigurationError, StateError
+from focused.files import atomic_write_path
 from focused.link_graph.stored_arrays import Nodes, UrlTable, open_lists, readable_graph
 
 GRAPH_FILE = "graph.json"
@@ -185,6 +190,16 @@ class PageGraph:
                     ]
         return found
 
+    def links_among(self, nodes: Nodes) -> csr_array:
+        """Return the links among ``nodes``, ascending, shape (n, n)."""
+        lists = self.out.select(nodes)
+        sources = np.repeat(np.arange(len(nodes)), lists.degrees)
+        places = np.searchsorted(nodes, lists.targets)
+        inside = places < len(nodes)
+        inside[inside] = nodes[places[inside]] == lists.targets[inside]
+        ones = np.ones(int(inside.sum()))
+        return csr_array((ones, (sources[inside], places[inside])), shape=(len(nodes), len(nodes)))
+
     def relevance(self) -> NDArray[np.float64]:
         """Return the relevance of each node, NaN where it was not fetched, shape (nodes,)."""
         relevance = np.full(len(self), np.nan)
@@ -196,3 +211,90 @@ class PageGraph:
         """Size of all files."""
         with readable_graph(self._files):
             return sum(path.stat().st_size for path in self._files.iterdir())
+
+
+_XML_HEAD = """<?xml version="1.0" encoding="UTF-8"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key id="url" for="node" attr.name="url" attr.type="string"/>
+<key id="relevance" for="node" attr.name="relevance" attr.type="double"/>
+<key id="links" for="edge" attr.name="links" attr.type="long"/>
+<graph edgedefault="directed">
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedGraph:
+    """The nodes and links to export: names, relevance (NaN where unknown), weighted links.
+
+    ``links`` are sources, targets and weights, some at a time; they can be read once.
+    """
+
+    names: Sequence[str]
+    relevance: NDArray[np.float64]
+    links: Iterable[tuple[Nodes, Nodes, Nodes]]
+
+    @classmethod
+    def pages(cls, graph: PageGraph, *, fetched_only: bool = False) -> Self:
+        """The pages; with ``fetched_only`` those that were fetched, with the links among them."""
+        if not fetched_only:
+            links = ((s, t, np.ones_like(s)) for s, t in graph.out.pairs())
+            return cls(graph.urls, graph.relevance(), links)
+        nodes = graph.pages.nodes
+        sources, targets = graph.links_among(nodes).nonzero()
+        own = [(sources, targets, np.ones_like(sources))]
+        return cls(graph.urls.urls(nodes), graph.pages.relevance, own)
+
+    @classmethod
+    def hosts(cls, graph: PageGraph) -> Self:
+        """The hosts, without the links within them."""
+        links = graph.hosts.links.tocoo()
+        other = links.row != links.col
+        unknown = np.full(len(graph.hosts.names), np.nan)
+        return cls(
+            graph.hosts.names, unknown, [(links.row[other], links.col[other], links.data[other])]
+        )
+
+
+def write_graph(graph: ExportedGraph, path: Path) -> None:
+    """Write a graph in the format of the file's suffix, ``.graphml`` or ``.parquet``.
+
+    Parquet: columns source, target, links, with names; the nodes go to ``NAME.nodes.parquet``.
+    Raises ConfigurationError for another suffix.
+    """
+    match path.suffix.lower():
+        case ".graphml":
+            with atomic_write_path(path) as part, part.open("w", encoding="utf-8") as file:
+                _write_graphml(graph, file)
+        case ".parquet":
+            _write_parquet(graph, path)
+        case _:
+            raise ConfigurationError(f"{path}: its suffix is neither .graphml nor .parquet")
+
+
+def _write_graphml(graph: ExportedGraph, file: IO[str]) -> None:
+    file.write(_XML_HEAD)
+    for number, (name, relevance) in enumerate(
+        zip(graph.names, graph.relevance.tolist(), strict=True)
+    ):
+        rated = "" if np.isnan(relevance) else f'<data key="relevance">{relevance!r}</data>'
+        file.write(f'<node id="n{number}"><data key="url">{escape(name)}</data>{rated}</node>\n')
+    for sources, targets, counts in graph.links:
+        file.writelines(
+            f'<edge source="n{source}" target="n{target}"><data key="links">{count}</data></edge>\n'
+            for source, target, count in zip(
+                sources.tolist(), targets.tolist(), counts.tolist(), strict=True
+            )
+        )
+    file.write("</graph>\n</graphml>\n")
+
+
+def _write_parquet(graph: ExportedGraph, path: Path) -> None:
+    names = pa.array(graph.names, pa.string())
+    relevance = pa.array(graph.relevance, pa.float64(), from_pandas=True)
+    with atomic_write_path(path.with_suffix(".nodes.parquet")) as part:
+        pq.write_table(pa.table({"name": names, "relevance": relevance}), part, compression="zstd")
+    schema = pa.schema([("source", pa.string()), ("target", pa.string()), ("links", pa.int64())])
+    with atomic_write_path(path) as part, pq.ParquetWriter(part, schema, compression="zstd") as to:
+        for sources, targets, counts in graph.links:
+            columns = [names.take(sources), names.take(targets), pa.array(counts, pa.int64())]
+            to.write_table(pa.Table.from_arrays(columns, schema=schema))

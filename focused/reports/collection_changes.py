@@ -35,8 +35,7 @@ from focused.archive.page_history import (
 )
 from focused.archive.warc_files import warc_path
 from focused.crawl.deep_web import FormProber
-from focused.crawl.revisits.collection import is_visited_again
-from focused.crawl.revisits.page_records import PageRecords
+from focused.crawl.revisits.collection import PageRecords, is_visited_again
 from focused.documents.convert import BoundedConverter
 from focused.durations import DAY_S, iso_time
 from focused.errors import ConfigurationError, StateError

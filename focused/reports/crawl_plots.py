@@ -1,4 +1,4 @@
-"""Plot harvest curves and reliability diagrams, as PNG: colours, axes, labels."""
+"""Plot harvest curves as PNG: colours, axes, labels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Literal, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -25,13 +24,6 @@ from focused.reports.metrics import (
     harvest_rate,
     rolling_harvest,
     sample_indices,
-)
-from focused.reports.reliability import (
-    BIN_COUNT,
-    MIN_BIN_PAGES,
-    ReliabilityTable,
-    bin_indices,
-    wilson_interval,
 )
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -50,10 +42,9 @@ class CurveStyle:
     main: bool
 
 
-def new_figure(width: float, height: float, *, arranged: bool = True) -> Figure:
-    """Create a figure without a GUI backend, size in inches; ``arranged`` makes room for labels."""
-    layout: Literal["constrained"] | None = "constrained" if arranged else None
-    figure = Figure(figsize=(width, height), dpi=144, layout=layout, facecolor=PAPER)
+def new_figure(width: float, height: float) -> Figure:
+    """Create a figure without a GUI backend, size in inches, with room for labels."""
+    figure = Figure(figsize=(width, height), dpi=144, layout="constrained", facecolor=PAPER)
     FigureCanvasAgg(figure)
     return figure
 
@@ -203,120 +194,3 @@ def _set_limits(axes: Axes, longest: int) -> None:
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda pages, _: f"{pages:,.0f}"))
-
-
-_SUBTITLE = (
-    "On the diagonal scores are calibrated, below it too high. Rings: fewer than "
-    f"{MIN_BIN_PAGES} pages"
-)
-_MAX_CURVES_WITH_BARS = 2
-
-
-class ReliabilityPoint(NamedTuple):
-    """One bin: mean ``score`` of its ``pages`` and their ``share`` on topic, in [0, 1].
-
-    ``low`` and ``high`` are the share's 95% interval, None if unknown.
-    """
-
-    score: float
-    share: float
-    low: float | None
-    high: float | None
-    pages: int
-
-
-def plot_crawl_reliability(table: ReliabilityTable, path: Path, title: str = "") -> None:
-    """Write a crawl's reliability diagram to ``path`` (PNG). Raises OSError."""
-
-    def point(score: float, share: float, pages: int) -> ReliabilityPoint:
-        return ReliabilityPoint(score, share, *wilson_interval(round(share * pages), pages), pages)
-
-    series = {"by classifier": [point(b.score, b.on_topic, b.pages) for b in table.bins]}
-    if table.by_labels is not None:
-        by_labels = [
-            point(b.label_score, b.by_labels, b.labelled)
-            for b in table.bins
-            if b.label_score is not None and b.by_labels is not None
-        ]
-        series = {"by labels": by_labels, **series}
-    styles = {name: CurveStyle(PALETTE[n], "-", 1.8, True) for n, name in enumerate(series)}
-    named = f"Calibration of scores, {title}" if title else "Calibration of scores"
-    write_atomically(path, to_png(plot_reliability(series, styles, named)))
-
-
-def plot_reliability(
-    series: Mapping[str, Sequence[ReliabilityPoint]], styles: Mapping[str, CurveStyle], title: str
-) -> Figure:
-    """Draw the reliability diagram above a histogram of the scores.
-
-    Each curve of ``series`` has its points in the order of score; bins with few pages are drawn as
-    rings. Faint bars are 95% intervals, drawn for at most two curves so that they stay readable.
-    """
-    figure = new_figure(6.6, 6.2)
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[4, 1])
-    above.plot([0, 1], [0, 1], "--", color=MUTED, lw=0.9)
-    order = sorted(series, key=lambda name: -styles[name].width)
-    for name in reversed(order):
-        barred = len(order) <= _MAX_CURVES_WITH_BARS or name == order[0]
-        _plot_reliability_curve(
-            above, series[name], styles[name], single_line(name, 40), barred=barred
-        )
-    style_axes(above, title, _SUBTITLE)
-    above.set_ylim(0, 1)
-    above.set_xlim(0, 1)
-    above.set_ylabel("share of pages on topic", color=INK, fontsize=9)
-    above.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    _add_legend(above)
-    _plot_page_counts(below, series, styles)
-    return figure
-
-
-def _plot_reliability_curve(
-    axes: Axes, points: Sequence[ReliabilityPoint], style: CurveStyle, label: str, *, barred: bool
-) -> None:
-    known = [each for each in points if each.pages >= MIN_BIN_PAGES]
-    few = [each for each in points if each.pages < MIN_BIN_PAGES]
-    size = 5 if style.main else 3
-    axes.plot(
-        [each.score for each in known], [each.share for each in known], style.style, marker="o",
-        ms=size, color=style.colour, lw=style.width, label=label, clip_on=False,
-    )  # fmt: skip
-    axes.plot(
-        [each.score for each in few], [each.share for each in few], "o", ms=size,
-        color=style.colour, mfc="none", alpha=0.6, clip_on=False,
-    )  # fmt: skip
-    for each in known if barred else ():
-        if each.low is not None and each.high is not None:
-            ends = [each.low, each.high]
-            axes.plot([each.score] * 2, ends, color=style.colour, lw=3.5, alpha=0.28)
-
-
-def _add_legend(axes: Axes) -> None:
-    legend = axes.legend(loc="upper left", frameon=False, fontsize=8.5, labelcolor=INK)
-    for text in legend.get_texts():
-        text.set_parse_math(False)
-
-
-def _plot_page_counts(
-    axes: Axes, series: Mapping[str, Sequence[ReliabilityPoint]], styles: Mapping[str, CurveStyle]
-) -> None:
-    """Draw the histogram of scores; identical histograms are drawn once."""
-    drawn: list[list[float]] = []
-    edges = np.arange(BIN_COUNT + 1) / BIN_COUNT
-    for name, points in series.items():
-        total = sum(each.pages for each in points)
-        parts = np.zeros(BIN_COUNT)
-        for each, place in zip(points, bin_indices([each.score for each in points]), strict=True):
-            parts[place] = each.pages / max(total, 1)
-        if parts.tolist() in drawn:
-            continue
-        drawn.append(parts.tolist())
-        style = styles[name]
-        axes.stairs(parts, edges, color=style.colour, lw=0.8 * style.width, baseline=None)
-    style_axes(axes, "")
-    axes.set_xlabel("score before the fetch", color=INK, fontsize=9)
-    axes.set_ylabel("of the pages", color=INK, fontsize=9)
-    axes.set_ylim(bottom=0)
-    axes.yaxis.set_major_locator(MaxNLocator(2))
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    axes.grid(axis="x", color=FAINT, lw=0.6)

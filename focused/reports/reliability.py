@@ -2,18 +2,12 @@
 
 Of the pages fetched with a score near 0.8, four in five should be on topic. Ten bins of equal width
 are easy to name (0.8 to 0.9), and their counts can be added up over crawls, unlike quantiles.
-
-The reliability diagram: DeGroot and Fienberg, The Comparison and Evaluation of Forecasters, The
-Statistician 32, 1983; Niculescu-Mizil and Caruana, Predicting Good Probabilities with Supervised
-Learning, ICML 2005.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -27,8 +21,6 @@ BIN_COUNT = 10
 
 MIN_BIN_PAGES = 20
 """Bins with fewer pages are not interpreted: of 19 pages the share is known to about ±0.2."""
-
-_Z_95 = NormalDist().inv_cdf(0.975)
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 _Sum = Annotated[float, msgspec.Meta(ge=0)]
@@ -195,13 +187,3 @@ def _iterate_bins(scores: NDArray[np.float64]) -> Iterator[tuple[int, NDArray[np
     """Iterate over the non-empty bins with a mask of their scores, shape (n,)."""
     where = bin_indices(scores)
     return ((int(place), where == place) for place in np.unique(where))
-
-
-def wilson_interval(on_topic: int, pages: int) -> tuple[float, float]:
-    """Wilson's 95% score interval of a share (JASA 22, 1927); ``pages`` must be above 0."""
-    # scipy.stats has it too, but takes most of a second to import.
-    share, z2_per_page = on_topic / pages, _Z_95**2 / pages
-    middle = share + z2_per_page / 2.0
-    spread = math.sqrt(z2_per_page * (share * (1.0 - share) + z2_per_page / 4.0))
-    low, high = ((middle + side) / (1.0 + z2_per_page) for side in (-spread, spread))
-    return max(low, 0.0), min(high, 1.0)

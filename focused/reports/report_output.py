@@ -38,7 +38,7 @@ from focused.web.page import FailureKind
 _MAX_JAVASCRIPT_HOSTS = 3
 _MAX_LISTED = 10
 """Mirrors, hosts with a long crawl-delay, traps, and hosts with changes."""
-HARVEST_PNG, RELIABILITY_PNG = "harvest.png", "reliability.png"
+HARVEST_PNG = "harvest.png"
 REPORT_JSON = "report.json"
 
 
@@ -53,9 +53,8 @@ def print_report(
     """Print the report of the crawl in ``folder``.
 
     ``labels`` are ground truth. ``out`` is a folder for ``report.json`` and, if it ``draws``, for
-    ``harvest.png`` and, where scores are probabilities, ``reliability.png``; a line reports if it
-    cannot be written. Raises :class:`StateError` when the crawl's folder is missing, foreign or
-    damaged.
+    ``harvest.png``; a line reports if it cannot be written. Raises :class:`StateError` when the
+    crawl's folder is missing, foreign or damaged.
     """
     crawl = read_crawl(folder)
     report = build_report(crawl, labels)
@@ -72,7 +71,7 @@ def print_report(
         text = json.dumps(report_to_dict(report), indent=1, allow_nan=False)
         write_atomically(out / REPORT_JSON, f"{text}\n".encode())
         if draws:
-            _write_plots(crawl, report, labels, out, console)
+            _write_plot(crawl, report, labels, out, console)
     except (OSError, ValueError) as error:  # JSON has no infinity, which a foreign table may hold
         print_line(console, f"the report could not be written into {out}: {error}")
 
@@ -87,14 +86,14 @@ def _warnings(report: CrawlReport) -> Iterator[str]:
         )
 
 
-def _write_plots(
+def _write_plot(
     crawl: CrawlFolder,
     report: CrawlReport,
     labels: CategoryLabels | None,
     out: Path,
     console: Console,
 ) -> None:
-    from focused.reports.crawl_plots import plot_crawl_reliability, plot_harvest  # slow to import
+    from focused.reports.crawl_plots import plot_harvest  # slow to import
 
     name = report["policy"] or "crawl"
     curves = {name: _on_topic_flags(crawl, None)}
@@ -105,9 +104,6 @@ def _write_plots(
         }
     plot_harvest(curves, out / HARVEST_PNG, report["topic"])
     print_line(console, f"Curve: {out / HARVEST_PNG}")
-    if report["reliability"] is not None:
-        plot_crawl_reliability(report["reliability"], out / RELIABILITY_PNG, report["topic"])
-        print_line(console, f"Scores: {out / RELIABILITY_PNG}")
 
 
 def _summary_table(report: CrawlReport) -> Table:

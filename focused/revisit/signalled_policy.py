@@ -220,9 +220,6 @@ class SignalledPolicy:
 
     def record(self, visit: Visit) -> None:
         """Learn from a visit how far to believe the source, and what the policy learns."""
-        if not self._has_lists:
-            self.policy.record(visit)
-            return
         page = visit.page
         reading = self._list(page)
         if reading is not None:
@@ -262,8 +259,6 @@ class SignalledPolicy:
 
     def due_at(self, page: int, price: float) -> float:
         """Return when the value of a visit reaches ``price``; infinity for never."""
-        if not self._has_lists:
-            return self.policy.due_at(page, price)
         reading = self._list(page)
         if reading is not None:
             own = self._page_due_at(page, price) if reading.is_page else math.inf
@@ -291,8 +286,6 @@ class SignalledPolicy:
     ) -> Sequence[float]:
         """Return due times of pages of one site, accurate for those that are due about now."""
         dues = due_times(self.policy, pages, prices, latest)
-        if not self._has_lists:
-            return dues
         signals = [self._telling(page) for page in pages]
         return [
             due
@@ -303,8 +296,6 @@ class SignalledPolicy:
 
     def value(self, page: int, at: float) -> float:
         """Return the value of a visit, in the unit of the price."""
-        if not self._has_lists:
-            return self.policy.value(page, at)
         reading = self._list(page)
         if reading is not None:
             own = self._page_value(page, at) if reading.is_page else 0.0

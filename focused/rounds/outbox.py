@@ -18,7 +18,7 @@ from focused.frontier.disk_frontier import DiskFrontier, Known
 from focused.frontier.queued_link import QueuedLink, link_key
 from focused.link_scoring.protocols import decode_example
 from focused.storage.tables import Tables
-from focused.text.hash_sampling import hash_fraction
+from focused.text import hash_fraction
 from focused.web.urls import host_of
 
 OUTBOX = "outbox"

@@ -21,7 +21,7 @@ from focused.classifier.classifier_file import (
     training_urls_path,
 )
 from focused.classifier.topic_classifier import SwappableClassifier, TopicClassifier
-from focused.directory.samples_digest import samples_digest
+from focused.directory import samples_digest
 from focused.errors import ModelError, TrainingError, print_notice
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import load_link_prior

@@ -18,13 +18,13 @@ from focused.child_processes import (
     python_environment,
     run_child,
 )
-from focused.classifier.model_versions import (
+from focused.classifier.model_file import (
     lock_model,
     replace_model,
-    train_model,
     versions_folder,
 )
 from focused.classifier.sample_texts import FetchPage
+from focused.classifier.topic_training import train_topic
 from focused.errors import FocusedError, TrainingError, print_notice
 from focused.labels.label_file import labelled_page_reader, load_topic_labels
 from focused.recorded_web import find_recorded_webs
@@ -47,7 +47,7 @@ def train_topic_model(
     path = topic.training.model
     with lock_model(path):
         with open_sample_pages(topic, web, replay=replay, say=say) as fetch:
-            made = train_model(
+            made = train_topic(
                 topic,
                 fetch,
                 now=time.time(),
@@ -61,7 +61,7 @@ def train_topic_model(
             f"the old model is version {number} in {versions_folder(path)} "
             f"(focused retrain {topic.path} --restore {number})"
         )
-    for warning in made.model.report.warnings:
+    for warning in made.report.warnings:
         say(f"warning: {warning}")
 
 

@@ -12,9 +12,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode
 
-from focused.web.feed_entries import MAX_TITLE_CHARS, SUMMARY_CHARS, FeedEntry, parse_feed_date
+from focused.web.feed_entries import (
+    MAX_ELEMENTS,
+    MAX_TITLE_CHARS,
+    SUMMARY_CHARS,
+    FeedEntry,
+    feed_target,
+    parse_feed_date,
+)
 from focused.web.urls import normalize_url
-from focused.web.xml_stream import MAX_ELEMENTS, feed_target
 
 MAX_TARGETS = 3
 """URLs taken of one record: its landing page, and files."""

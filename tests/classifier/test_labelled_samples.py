@@ -3,7 +3,7 @@
 from focused.classifier.model_file import load_model, save_model
 from focused.classifier.sample_texts import OTHER_CATEGORY, LabelCounts, add_labels
 from focused.classifier.topic_training import train_topic
-from focused.directory.directory_entry import DirectoryEntry
+from focused.directory import DirectoryEntry
 from focused.directory.sample_set import SampleSet
 from focused.labels.label_file import Label
 from focused.web.page import Page

@@ -1,19 +1,20 @@
 """Replaced models are kept as versions and can be restored."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from focused.classifier.model_file import load_model, save_model
-from focused.classifier.model_versions import (
-    NewModel,
+from focused.classifier.model_file import (
     keep_version,
     list_versions,
+    load_model,
     lock_model,
     prepend_changelog,
     replace_model,
     restore_version,
+    save_model,
     versions_folder,
 )
 from focused.errors import ModelError
@@ -90,7 +91,7 @@ def test_changes_are_listed_the_newest_first(in_office):
 
 def test_a_replaced_model_is_kept(in_office, models):
     before = in_office.read_bytes()
-    assert replace_model(NewModel(models[1], frozenset()), in_office) == 1
+    assert replace_model(models[1], in_office) == 1
     assert (versions_folder(in_office) / "1.joblib").read_bytes() == before
     assert load_model(in_office).report.estimator == "logistic-regression"
 
@@ -100,7 +101,7 @@ def test_a_model_that_cannot_be_loaded_is_not_kept(models, tmp_path, content):
     path = tmp_path / "cheese.joblib"
     if content is not None:
         path.write_bytes(content)
-    assert replace_model(NewModel(models[0], frozenset()), path) is None
+    assert replace_model(models[0], path) is None
     assert load_model(path)
     assert list_versions(path) == []
 
@@ -139,7 +140,7 @@ def test_a_killed_replacement_leaves_a_complete_model(in_office, models, tmp_pat
 
     old = in_office.read_bytes()
     monkeypatch.setattr(Path, "replace", noted_rename)
-    replace_model(NewModel(models[1], frozenset({"https://b.example/"})), in_office)
+    replace_model(replace(models[1], training_urls=frozenset({"https://b.example/"})), in_office)
     monkeypatch.undo()
     new = in_office.read_bytes()
     found = []

@@ -4,14 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from focused.classifier.model_versions import NewModel, train_model
+from focused.classifier.topic_training import train_topic
+from focused.classifier.training_report import TrainedModel
 from tests.support.made_up_topic import page, topic, web
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory) -> NewModel:
+def made(tmp_path_factory) -> TrainedModel:
     pages = web()
-    return train_model(topic(tmp_path_factory.mktemp("made"), pages), pages.get, now=1.0)
+    return train_topic(topic(tmp_path_factory.mktemp("made"), pages), pages.get, now=1.0)
 
 
 def test_it_knows_a_page_that_it_learned_from(made):

@@ -46,12 +46,6 @@ def test_an_empty_page_is_replaced_by_the_directorys_text(tmp_path):
     assert train_topic(topic(tmp_path, pages), emptied.get, now=NOW).report.samples.text_only == 1
 
 
-def test_progress_is_reported_for_every_sample(tmp_path):
-    reported = []
-    trained(tmp_path, progress=lambda done, total: reported.append((done, total)))
-    assert reported == [(n, 120) for n in range(1, 121)]
-
-
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_the_same_samples_and_seed_give_the_same_model(tmp_path, estimator):
     paths = [tmp_path / "a.joblib", tmp_path / "b.joblib"]

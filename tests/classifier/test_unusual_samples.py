@@ -15,7 +15,7 @@ from focused.classifier.topic_training import (
     fit_classifier,
     train_topic,
 )
-from focused.directory.directory_entry import DirectoryEntry
+from focused.directory import DirectoryEntry
 from focused.directory.sample_set import SampleSet
 from focused.errors import TrainingError
 from focused.web.page import Page

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from focused.classifier.model_versions import list_versions
+from focused.classifier.model_file import list_versions
 from focused.directory.directory_reader import load_directory
 from focused.labels.label_file import Label, LabelFile, role_of
 from focused.topic.topic_file import load_topic

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from focused.classifier.model_versions import install_model, train_model
+from focused.classifier.model_file import install_model
+from focused.classifier.topic_training import train_topic
 from focused.cli.training import OLD_MODEL_KEPT, retrain_from
 from focused.labels.label_file import Label, Role
 from focused.topic import Topic
@@ -25,7 +26,7 @@ def begun(tmp_path: Path) -> Topic:
     """A topic of keywords with one listed page on topic, and its first model."""
     made = topic(tmp_path, web(cheese=1, garden=10), keywords=("gouda", "rennet"), background=True)
     named = replace(made, training=replace(made.training, labels=tmp_path / "c.labels.jsonl"))
-    install_model(train_model(named, PAGES.get, now=0.0), named.training.model)
+    install_model(train_topic(named, PAGES.get, now=0.0), named.training.model)
     return named
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from focused.console.crawl_views import read_link_report
+from focused.console.server import read_link_report
 from focused.link_graph.build import build_graph
 from tests.support.crawl_folders import page, write_crawl
 

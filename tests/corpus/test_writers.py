@@ -16,8 +16,13 @@ import pytest
 import yaml
 
 from focused.corpus.records import COLUMNS, CorpusRecord, InLink
-from focused.corpus.writers import FORMATS, INDEX_FILE, RECORD_SCHEMA, open_writer
-from focused.text.csv_cells import unescape_formulas
+from focused.corpus.writers import (
+    FORMATS,
+    INDEX_FILE,
+    RECORD_SCHEMA,
+    open_writer,
+    unescape_formulas,
+)
 
 HOSTILE = '=cmd|\'/C calc\'!A0\n@x,"y"\t<script>alert(1)</script> --- \u2028 {"a": 1}'
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from focused.directory import is_in_category
-from focused.directory.directory_entry import DirectoryEntry
+from focused.directory import DirectoryEntry, is_in_category
 from focused.directory.directory_reader import load_directory
 from focused.directory.sample_set import make_sample_set
 from focused.errors import ConfigurationError, TrainingError

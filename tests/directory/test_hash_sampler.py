@@ -6,7 +6,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.directory.directory_entry import DirectoryEntry
+from focused.directory import DirectoryEntry
 from focused.directory.sample_set import SampleSet, make_sample_set
 
 GOOD = ("Top/Food",)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.directory.directory_entry import DirectoryEntry
+from focused.directory import DirectoryEntry
 from focused.directory.sample_files import read_json_lines
 from focused.errors import ConfigurationError
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from focused.directory.directory_entry import SkippedRecords
+from focused.directory import SkippedRecords
 from focused.directory.sample_files import load_sample_page, read_page_folder
 from focused.errors import ConfigurationError
 

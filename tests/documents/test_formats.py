@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.documents.convert import to_html
-from focused.documents.formats import document_format, needs_process
+from focused.documents.convert import document_format, needs_process, to_html
 from focused.topic import DOCUMENT_FORMATS
 from focused.web.page import Fetched
 from tests.support.made_documents import docx, epub, odt, pdf, pptx, zipped

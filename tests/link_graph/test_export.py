@@ -6,8 +6,7 @@ import pytest
 
 from focused.errors import ConfigurationError
 from focused.link_graph.build import build_graph
-from focused.link_graph.graph_export import ExportedGraph, write_graph
-from focused.link_graph.page_graph import PageGraph
+from focused.link_graph.page_graph import ExportedGraph, PageGraph, write_graph
 from tests.support.crawl_folders import page, write_crawl
 
 A, B, C = "https://a.example/?x=1&y=<2>", "https://a.example/b", "https://c.example/"

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from focused.labels.label_file import Label, LabelFile, evaluation_hash, role_of
-from focused.reports.classifier_drift import ClassifierDrift, measure_drift
+from focused.reports.crawl_report import ClassifierDrift, measure_drift
 from focused.reports.report_output import print_report
 from tests.support.crawl_folders import frame, good_page, page, report_as_dict, write_crawl
 

@@ -224,8 +224,6 @@ def test_scores_that_only_order_links_are_not_taken_for_probabilities(tmp_path):
     crawl = write_crawl(tmp_path, [page(A, score=0.0)], settings={"policy": "bfs"})
     assert report_as_dict(crawl)["reliability"] is None
     assert "Calibration of scores" not in printed(crawl)
-    printed(crawl, out=crawl)
-    assert not (crawl / "reliability.png").exists()
 
 
 def test_a_title_is_shown_as_it_is_and_cannot_control_the_terminal(crawl):
@@ -240,7 +238,6 @@ def test_json_and_pictures_are_written_where_they_are_wanted(crawl, tmp_path):
     kept = json.loads((out / "report.json").read_text())
     assert kept == json.loads(json.dumps(report_as_dict(crawl)))
     assert (out / "harvest.png").read_bytes().startswith(PNG)
-    assert (out / "reliability.png").read_bytes().startswith(PNG)
 
 
 def test_printing_writes_nothing_into_the_crawls_folder(crawl):

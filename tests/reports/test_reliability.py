@@ -6,18 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import brier_score_loss
 
-from focused.reports.crawl_plots import plot_crawl_reliability
 from focused.reports.reliability import (
     count_bins,
     reliability,
     score_errors,
     scored_pages,
-    wilson_interval,
 )
 from tests.support.crawl_folders import failed, frame, good_page, page
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
-PNG = b"\x89PNG\r\n\x1a\n"
 scored = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60)
 
 
@@ -136,17 +133,3 @@ def test_nothing_has_no_error():
         score_errors([]).brier,
         score_errors([]).brier_reference,
     ) == (0, 0, 0)
-
-
-def test_an_interval_is_wilsons():
-    # Brown, Cai, DasGupta (Statistical Science 16, 2001) recommend it for few trials
-    assert wilson_interval(0, 10) == pytest.approx((0.0, 0.2775), abs=1e-4)
-    assert wilson_interval(5, 10) == pytest.approx((0.2366, 0.7634), abs=1e-4)
-
-
-@pytest.mark.parametrize("labels", [None, {A: True}])
-def test_a_crawls_diagram_is_a_picture_with_and_without_labels(tmp_path, labels):
-    table = reliability(frame([page(A, score=0.2), good_page(B, score=0.9)]), labels)
-    assert table is not None
-    plot_crawl_reliability(table, tmp_path / "scores.png", "cost in $ and \\frac")
-    assert (tmp_path / "scores.png").read_bytes().startswith(PNG)

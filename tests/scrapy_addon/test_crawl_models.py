@@ -8,7 +8,8 @@ import pytest
 from scrapy.settings import Settings
 
 from focused.classifier.classifier_file import training_urls_path
-from focused.classifier.model_versions import install_model, train_model
+from focused.classifier.model_file import install_model
+from focused.classifier.topic_training import train_topic
 from focused.errors import TrainingError
 from focused.scrapy_addon import partitioned_crawl
 from focused.scrapy_addon.crawl_models import load_models, training_urls
@@ -23,7 +24,7 @@ from tests.support.made_up_topic import BASE, topic, web, write_site
 def trained(tmp_path: Path) -> Topic:
     pages = web()
     made = topic(tmp_path, pages)
-    install_model(train_model(made, pages.get, now=1.0), made.training.model)
+    install_model(train_topic(made, pages.get, now=1.0), made.training.model)
     return made
 
 

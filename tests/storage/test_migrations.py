@@ -18,7 +18,7 @@ import pytest
 from focused.archive.archive import Archive, link_values, page_rows
 from focused.archive.page_history import page_histories, visit_rows
 from focused.crawl.folder_check import check_folder
-from focused.crawl.revisits.page_records import PageRecord, PageRecords
+from focused.crawl.revisits.collection import PageRecord, PageRecords
 from focused.errors import StateError, StateFormatError
 from focused.revisit.disk_schedule import TableRecords
 from focused.revisit.policy import weight_of

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.text.hash_sampling import hash_fraction
+from focused.text import hash_fraction
 
 
 @given(st.text(), st.integers(0, 2**64 - 1))

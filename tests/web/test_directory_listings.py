@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.web.directory_listings import is_directory_listing, read_directory_listing
+from focused.web.feeds import is_directory_listing, read_directory_listing
 from focused.web.page import Fetched
 
 URL = "http://files.example/pub/"

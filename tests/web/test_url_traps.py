@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from focused.text.content_signatures import opening_digest, page_template, text_digest
 from focused.topic import Scope
-from focused.web.content_hash import opening_digest, page_template, text_digest
 from focused.web.host_names import registered_domain
 from focused.web.page import Link, Page
 from focused.web.scope_filter import ScopeFilter, find_url_trap

@@ -6,7 +6,7 @@
    queued.
 3. ``revisits``: the request is conditional (``validators``). The response is compared with the
    stored version (``versions``, ``change_detection``); it may mean that the page moved or is gone
-   (``page_fate``). Visit, state and next due time are stored (``page_records``).
+   (``page_fate``). Visit, state and next due time are stored.
 4. ``announcements``: sitemaps and feeds make pages due earlier or later, as far as they can be
    believed.
 

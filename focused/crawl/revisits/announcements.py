@@ -20,8 +20,7 @@ from focused.crawl.revisits.collection import Collection
 from focused.crawl.revisits.versions import VersionChecker
 from focused.durations import DAY_S
 from focused.storage.tables import Tables
-from focused.web.directory_listings import read_directory_listing
-from focused.web.feeds import parse_feed_entries
+from focused.web.feeds import parse_feed_entries, read_directory_listing
 from focused.web.page import Fetched, Page
 from focused.web.urls import host_of
 

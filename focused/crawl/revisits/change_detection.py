@@ -109,8 +109,8 @@ _FINGERPRINT_BYTES = 8
 def read_version(fingerprint: bytes, title: str, blocks: Sequence[str]) -> VersionText:
     """Prepare a page for comparison.
 
-    ``fingerprint`` is :func:`~focused.web.content_hash.content_fingerprint` of the page, ``blocks``
-    are :func:`~focused.web.html.text_blocks.text_blocks`.
+    ``fingerprint`` is :func:`~focused.text.content_signatures.content_fingerprint` of the page,
+    ``blocks`` are :func:`~focused.web.html.text_blocks.text_blocks`.
     """
     read = [_read_block(text) for text in (title, *blocks)]
     kept = tuple(block for block in read if block.digest or block.number_digest)

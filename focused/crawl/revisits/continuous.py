@@ -16,8 +16,7 @@ import msgspec
 from focused.crawl.features import CrawlCore, FeatureParts
 from focused.crawl.policy import link_order_of
 from focused.crawl.revisits.announcements import Announcements
-from focused.crawl.revisits.collection import REVISIT, Collection, RevisitQueue
-from focused.crawl.revisits.page_records import PageRecords
+from focused.crawl.revisits.collection import REVISIT, Collection, PageRecords, RevisitQueue
 from focused.crawl.revisits.revisits import RevisitProcessor
 from focused.crawl.revisits.versions import BLOCKS, VersionChecker, read_blocks
 from focused.crawl.stop_conditions import CrawlPacer

@@ -26,7 +26,7 @@ from focused.crawl.revisits.change_detection import (
 from focused.durations import DAY_S, WEEK_S
 from focused.storage.rows import pack
 from focused.storage.tables import Tables
-from focused.text.hash_sampling import hash_fraction
+from focused.text import hash_fraction
 from focused.web.page import Failed, FailureKind, Fetched, NotModified, Outcome, Redirected
 from focused.web.urls import host_of
 

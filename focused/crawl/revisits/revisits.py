@@ -26,9 +26,14 @@ from focused.crawl.purposes import HostAccess
 from focused.crawl.responses import ResponseProcessor
 from focused.crawl.revisits.announcements import Announcements
 from focused.crawl.revisits.change_detection import ContentChange
-from focused.crawl.revisits.collection import REVISIT, Collection, first_record, is_visited_again
+from focused.crawl.revisits.collection import (
+    REVISIT,
+    Collection,
+    KnownPage,
+    first_record,
+    is_visited_again,
+)
 from focused.crawl.revisits.page_fate import PRESENT, decide_fate, redirects_to_missing_page
-from focused.crawl.revisits.page_records import KnownPage
 from focused.crawl.revisits.validators import modification_time
 from focused.crawl.revisits.versions import BLOCKS, VersionChecker
 from focused.crawl.steps import SettledFetch

@@ -25,8 +25,8 @@ from focused.crawl.revisits.change_detection import (
     read_version,
     sign_version,
 )
+from focused.crawl.revisits.collection import PageRecord
 from focused.crawl.revisits.page_fate import MissingPages, looks_like_soft_404
-from focused.crawl.revisits.page_records import PageRecord
 from focused.crawl.revisits.validators import (
     NO_VALIDATORS,
     ConditionKind,
@@ -38,8 +38,8 @@ from focused.crawl.revisits.validators import (
 )
 from focused.storage.rows import pack
 from focused.storage.tables import Tables
-from focused.text.hash_sampling import hash_fraction
-from focused.web.content_hash import content_fingerprint
+from focused.text import hash_fraction
+from focused.text.content_signatures import content_fingerprint
 from focused.web.html.text_blocks import text_blocks
 from focused.web.page import Fetched, NotModified, Outcome, Page
 from focused.web.urls import host_of

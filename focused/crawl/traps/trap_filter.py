@@ -28,8 +28,13 @@ from focused.crawl.traps.trap_detector import CLOSED_REASONS, PageVerdict, TrapD
 from focused.frontier.queued_link import QueuedLink
 from focused.storage.rows import pack, unpack
 from focused.storage.tables import Tables
-from focused.text.content_signatures import bag_of_words_hash, may_have_sort_parameters
-from focused.web.content_hash import opening_digest, page_template, text_digest
+from focused.text.content_signatures import (
+    bag_of_words_hash,
+    may_have_sort_parameters,
+    opening_digest,
+    page_template,
+    text_digest,
+)
 from focused.web.host_names import registered_domain
 from focused.web.page import FailureKind, Outcome, Page, Redirected
 from focused.web.scope_filter import TRAP_PREFIX

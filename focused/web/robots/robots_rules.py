@@ -70,6 +70,16 @@ class RobotsAccess(StrEnum):
     DISALLOW_ALL = "disallow-all"
 
 
+class _State(msgspec.Struct):
+    """What is stored of the rules; ``parsed`` is packed."""
+
+    access: RobotsAccess
+    expires_at: float
+    text: str
+    unreachable_since: float | None = None
+    parsed: bytes | None = None
+
+
 @dataclass(frozen=True)
 class RobotsRules:
     """One site's rules until ``expires_at``.
@@ -114,35 +124,24 @@ class RobotsRules:
         urls = (normalize_url(named, robots_url) for named in self._file_for("").sitemaps if named)
         return tuple(dict.fromkeys(url for url in urls if url))
 
-    def to_state(self) -> dict[str, str | float | bytes | None]:
+    def to_state(self) -> dict[str, object]:
         """Return the state to persist."""
-        return {
-            "access": self.access.value,
-            "expires_at": self.expires_at,
-            "text": self.text,
-            "unreachable_since": self.unreachable_since,
-            "parsed": None if self.parsed is None else msgspec.msgpack.encode(self.parsed),
-        }
+        parsed = None if self.parsed is None else msgspec.msgpack.encode(self.parsed)
+        state = _State(self.access, self.expires_at, self.text, self.unreachable_since, parsed)
+        plain: dict[str, object] = msgspec.to_builtins(state, builtin_types=(bytes,))
+        return plain
 
     @classmethod
     def from_state(cls, state: Mapping[str, object]) -> RobotsRules:
         """Return the rules of :meth:`to_state`; raises StateError for anything else."""
         try:
-            expires_at, text = state["expires_at"], state["text"]
-            since = state.get("unreachable_since")
-            if not isinstance(expires_at, int | float) or not isinstance(text, str):
-                raise TypeError(type(expires_at), type(text))
-            if not isinstance(since, int | float | None):
-                raise TypeError(type(since))
-            raw = state.get("parsed")
-            if not isinstance(raw, bytes | None):
-                raise TypeError(type(raw))
-            parsed = None if raw is None else _decode_file(raw)
-            return cls(RobotsAccess(str(state["access"])), float(expires_at), text, since, parsed)
-        except (KeyError, TypeError, ValueError) as error:
+            stored = msgspec.convert(state, _State)
+            parsed = None if stored.parsed is None else _decode_file(stored.parsed)
+        except msgspec.MsgspecError as error:
             raise StateError(
-                f"stored robots.txt rules are damaged ({error!r}); delete them to fetch them again"
+                f"stored robots.txt rules are damaged ({error}); delete them to fetch them again"
             ) from error
+        return cls(stored.access, stored.expires_at, stored.text, stored.unreachable_since, parsed)
 
     def _file_for(self, user_agent: str) -> RobotsFile:
         if self.parsed is not None:

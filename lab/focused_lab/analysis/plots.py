@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,13 +23,12 @@ from focused.reports.crawl_plots import (
     PALETTE,
     REST,
     CurveStyle,
-    ReliabilityPoint,
     label_curve_ends,
     new_figure,
-    plot_reliability,
     style_axes,
 )
 from focused.reports.formatting import single_line
+from focused.reports.reliability import BIN_COUNT, MIN_BIN_PAGES, bin_indices
 from focused_lab.analysis.comparison_analysis import ComparisonAnalysis
 from focused_lab.analysis.comparison_runs import ORACLE_NAMES, Run, RunGrid, format_start_group
 from focused_lab.analysis.inference import FloatArray, bootstrap_weights, interval_bands
@@ -286,7 +286,7 @@ def plot_scores(analysis: ComparisonAnalysis, styles: Mapping[str, CurveStyle]) 
         ]
         for each in analysis.calibration
     }
-    return plot_reliability(series, styles, "Scores before the fetch against labels")
+    return _plot_reliability(series, styles, "Scores before the fetch against labels")
 
 
 def _plot_mean_curves(
@@ -369,3 +369,104 @@ def _short_name(name: str) -> str:
 def _slug(text: str) -> str:
     """Reduce to at most 60 lower case letters, digits and dashes, fit for a file name."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60].strip("-")
+
+
+_RELIABILITY_SUBTITLE = (
+    "On the diagonal scores are calibrated, below it too high. Rings: fewer than "
+    f"{MIN_BIN_PAGES} pages"
+)
+_MAX_CURVES_WITH_BARS = 2
+
+
+class ReliabilityPoint(NamedTuple):
+    """One bin: mean ``score`` of its ``pages`` and their ``share`` on topic, in [0, 1].
+
+    ``low`` and ``high`` are the share's 95% interval, None if unknown.
+    """
+
+    score: float
+    share: float
+    low: float | None
+    high: float | None
+    pages: int
+
+
+def _plot_reliability(
+    series: Mapping[str, Sequence[ReliabilityPoint]], styles: Mapping[str, CurveStyle], title: str
+) -> Figure:
+    """Draw the reliability diagram above a histogram of the scores.
+
+    DeGroot and Fienberg, The Comparison and Evaluation of Forecasters, The Statistician 32, 1983;
+    Niculescu-Mizil and Caruana, Predicting Good Probabilities with Supervised Learning, ICML 2005.
+
+    Each curve of ``series`` has its points in the order of score; bins with few pages are drawn as
+    rings. Faint bars are 95% intervals, drawn for at most two curves so that they stay readable.
+    """
+    figure = new_figure(6.6, 6.2)
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[4, 1])
+    above.plot([0, 1], [0, 1], "--", color=MUTED, lw=0.9)
+    order = sorted(series, key=lambda name: -styles[name].width)
+    for name in reversed(order):
+        barred = len(order) <= _MAX_CURVES_WITH_BARS or name == order[0]
+        _plot_reliability_curve(
+            above, series[name], styles[name], single_line(name, 40), barred=barred
+        )
+    style_axes(above, title, _RELIABILITY_SUBTITLE)
+    above.set_ylim(0, 1)
+    above.set_xlim(0, 1)
+    above.set_ylabel("share of pages on topic", color=INK, fontsize=9)
+    above.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    _add_legend(above)
+    _plot_page_counts(below, series, styles)
+    return figure
+
+
+def _plot_reliability_curve(
+    axes: Axes, points: Sequence[ReliabilityPoint], style: CurveStyle, label: str, *, barred: bool
+) -> None:
+    known = [each for each in points if each.pages >= MIN_BIN_PAGES]
+    few = [each for each in points if each.pages < MIN_BIN_PAGES]
+    size = 5 if style.main else 3
+    axes.plot(
+        [each.score for each in known], [each.share for each in known], style.style, marker="o",
+        ms=size, color=style.colour, lw=style.width, label=label, clip_on=False,
+    )  # fmt: skip
+    axes.plot(
+        [each.score for each in few], [each.share for each in few], "o", ms=size,
+        color=style.colour, mfc="none", alpha=0.6, clip_on=False,
+    )  # fmt: skip
+    for each in known if barred else ():
+        if each.low is not None and each.high is not None:
+            ends = [each.low, each.high]
+            axes.plot([each.score] * 2, ends, color=style.colour, lw=3.5, alpha=0.28)
+
+
+def _add_legend(axes: Axes) -> None:
+    legend = axes.legend(loc="upper left", frameon=False, fontsize=8.5, labelcolor=INK)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+
+
+def _plot_page_counts(
+    axes: Axes, series: Mapping[str, Sequence[ReliabilityPoint]], styles: Mapping[str, CurveStyle]
+) -> None:
+    """Draw the histogram of scores; identical histograms are drawn once."""
+    drawn: list[list[float]] = []
+    edges = np.arange(BIN_COUNT + 1) / BIN_COUNT
+    for name, points in series.items():
+        total = sum(each.pages for each in points)
+        parts = np.zeros(BIN_COUNT)
+        for each, place in zip(points, bin_indices([each.score for each in points]), strict=True):
+            parts[place] = each.pages / max(total, 1)
+        if parts.tolist() in drawn:
+            continue
+        drawn.append(parts.tolist())
+        style = styles[name]
+        axes.stairs(parts, edges, color=style.colour, lw=0.8 * style.width, baseline=None)
+    style_axes(axes, "")
+    axes.set_xlabel("score before the fetch", color=INK, fontsize=9)
+    axes.set_ylabel("of the pages", color=INK, fontsize=9)
+    axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_locator(MaxNLocator(2))
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    axes.grid(axis="x", color=FAINT, lw=0.6)

@@ -15,12 +15,12 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from focused.corpus.writers import escape_formulas
 from focused.errors import ComparisonError
 from focused.files import write_atomically
 from focused.orderings.policy_names import ABLATION_PREFIX, BASELINE, FOCUSED
 from focused.reports.crawl_plots import to_png
 from focused.reports.formatting import format_duration, single_line
-from focused.text.csv_cells import escape_formulas
 from focused_lab.analysis import number_format
 from focused_lab.analysis.comparison_analysis import (
     ComparisonAnalysis,

@@ -18,7 +18,6 @@ from email.utils import parseaddr
 from pathlib import Path
 from urllib.parse import quote
 
-from focused.directory.package_index import paragraphs, parse_stanzas
 from focused.errors import RecordedWebError
 
 ProgressLine = Callable[[str], None]
@@ -106,6 +105,46 @@ def parse_packages(text: str) -> dict[str, DebianPackage]:
             )
             found.setdefault(package.name, package)
     return found
+
+
+def parse_stanzas(lines: Iterable[str]) -> Iterator[dict[str, str]]:
+    """Yield the fields of each stanza by name; blank lines separate stanzas.
+
+    Continuation lines keep their line breaks and their first space.
+    """
+    fields: dict[str, list[str]] = {}
+    name = ""
+    for line in lines:
+        if not line.strip("\r\n"):
+            if fields:
+                yield _join_lines(fields)
+            fields, name = {}, ""
+        elif line.startswith((" ", "\t")):
+            if name:
+                fields[name].append(line.rstrip("\r\n"))
+        else:
+            name, _, value = line.partition(":")
+            fields[name] = [value.strip()]
+    if fields:
+        yield _join_lines(fields)
+
+
+def _join_lines(fields: dict[str, list[str]]) -> dict[str, str]:
+    return {name: "\n".join(lines) for name, lines in fields.items()}
+
+
+def paragraphs(lines: Iterable[str]) -> tuple[str, ...]:
+    """Return the paragraphs of a long description (Policy 5.6.13); set-off lines stand alone."""
+    found: list[list[str]] = [[]]
+    for line in lines:
+        if line.strip() == ".":
+            found.append([])
+        elif line.startswith("  ") or re.match(r"\s[*-]\s", line):
+            found.append([line.strip()])
+        else:
+            found[-1].append(line.strip())
+    joined = (" ".join(" ".join(words).split()) for words in found)
+    return tuple(paragraph for paragraph in joined if paragraph)
 
 
 def require_tools() -> None:

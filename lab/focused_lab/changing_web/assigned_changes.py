@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from focused.durations import WEEK_S
-from focused.text.hash_sampling import hash_fraction
+from focused.text import hash_fraction
 from focused.web.urls import host_of
 from focused_lab.change_history import (
     ChangeKind,

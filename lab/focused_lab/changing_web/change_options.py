@@ -8,7 +8,7 @@ from typing import Literal
 
 from focused.durations import YEAR_S
 from focused.errors import ConfigurationError
-from focused.text.hash_sampling import hash_fraction
+from focused.text import hash_fraction
 from focused_lab.changing_web.assigned_changes import ReplayPeriod
 
 DEFAULT_START = 1_704_067_200.0

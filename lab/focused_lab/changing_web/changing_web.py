@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from focused.durations import DAY_S, YEAR_S
-from focused.text.hash_sampling import hash_fraction
+from focused.text import hash_fraction
 from focused.web.decoding import media_type_of
 from focused.web.urls import host_of, normalize_url
 from focused_lab.change_history import (

@@ -22,8 +22,8 @@ from rich.text import Text
 
 from focused.cli.common import echo
 from focused.cli.progress_bars import page_progress, progress_bar
+from focused.directory import samples_digest
 from focused.directory.directory_reader import load_training_samples
-from focused.directory.samples_digest import samples_digest
 from focused.errors import ConfigurationError
 from focused.link_scoring.apprentice import Apprentice
 from focused.orderings import PolicyInputs, find_policy

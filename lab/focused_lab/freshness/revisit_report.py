@@ -18,6 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
 from rich.table import Table
 
+from focused.corpus.writers import escape_formulas
 from focused.durations import DAY_S
 from focused.errors import ComparisonError
 from focused.files import write_atomically, write_json_atomically
@@ -32,7 +33,6 @@ from focused.reports.crawl_plots import (
     style_axes,
     to_png,
 )
-from focused.text.csv_cells import escape_formulas
 from focused_lab.analysis.inference import FloatArray, bootstrap_weights, middle_part
 from focused_lab.analysis.number_format import NONE
 from focused_lab.analysis.svg import to_svg

@@ -23,7 +23,7 @@ from focused.crawl.policy import Policy
 from focused.crawl.steps import SettledFetch
 from focused.link_scoring.protocols import PageContext
 from focused.orderings import FunctionScorer, PolicyInputs
-from focused.text.hash_sampling import hash_fraction
+from focused.text import hash_fraction
 from focused.web.page import Link
 from focused_lab.orderings.link_text_classifier import LinkTextClassifier, link_matrix
 

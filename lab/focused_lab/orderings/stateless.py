@@ -10,7 +10,7 @@ from focused.classifier.calibration import expit
 from focused.crawl.policy import Policy
 from focused.link_scoring.protocols import PageContext
 from focused.orderings import FunctionScorer, PolicyInputs, constant_scorer
-from focused.text.hash_sampling import hash_fraction
+from focused.text import hash_fraction
 from focused.web.page import Link
 
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from focused.durations import DAY_S
 from focused.errors import ConfigurationError
-from focused.text.hash_sampling import hash_fraction
+from focused.text import hash_fraction
 from focused.web.http_response import parse_http_date
 from focused_lab.recorded_web.conditional_requests import http_date, is_conditional, is_not_modified
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from focused.files import atomic_write_path
-from focused.web.content_hash import content_fingerprint
+from focused.text.content_signatures import content_fingerprint
 from focused.web.http_response import outcome_from_response
 from focused.web.page import Fetched, Page, Redirected
 from focused.web.robots.robots_rules import RobotsRules, rules_from_fetch
@@ -50,8 +50,8 @@ class LinkGraph:
     ``urls`` are recorded URLs. ``links``, shape (n, n), is 1 where the row's page links to the
     column's, without self-links. ``fetchable``, shape (n,), is False where robots.txt disallows any
     robot or the page cannot be parsed. ``first_duplicate``, shape (n,), is the index of the first
-    page with the same content (:func:`~focused.web.content_hash.content_fingerprint`), or the
-    page's own.
+    page with the same content (:func:`~focused.text.content_signatures.content_fingerprint`), or
+    the page's own.
     """
 
     urls: Sequence[str]

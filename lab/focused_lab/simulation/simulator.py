@@ -26,7 +26,7 @@ from focused.crawl.traps.trap_filter import TrapCount
 from focused.errors import RecordedWebError
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
-from focused.text.hash_sampling import hash_fraction
+from focused.text import hash_fraction
 from focused.topic import Topic, adapt_to_recorded_web
 from focused.web.html.parse import parse_page
 from focused.web.http_response import outcome_from_response

@@ -18,7 +18,7 @@ from focused.crawl.revisits.change_detection import (
     read_version,
     sign_version,
 )
-from focused.web.content_hash import content_fingerprint
+from focused.text.content_signatures import content_fingerprint
 from focused.web.page import Page
 
 URL = "https://example.org/a"

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from focused.crawl.revisits.change_detection import HostBoilerplate, page_blocks, read_version
-from focused.crawl.revisits.page_records import PageRecord
+from focused.crawl.revisits.collection import PageRecord
 from focused.crawl.revisits.versions import BoilerplateStore, VersionChecker
 from focused.storage.rows import pack
 from focused.web.html.parse import parse_page

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.web.content_hash import content_fingerprint
+from focused.text.content_signatures import content_fingerprint
 from focused.web.page import Link, Page
 
 

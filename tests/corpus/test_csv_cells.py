@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.text.csv_cells import escape_formulas, unescape_formulas
+from focused.corpus.writers import escape_formulas, unescape_formulas
 
 texts = st.text(st.sampled_from("=+-@\t\r\n'\";, a1\uff1d")) | st.text()
 begins_a_formula = re.compile("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
