@@ -67,7 +67,7 @@ class SkippedRecords:
         self.counts[path, reason] += 1
 
     def messages(self) -> tuple[str, ...]:
-        """Return a line per file and reason: ``pages: 12 files that ...``."""
+        """Return a line per file and reason: ``content.rdf.u8: 12 entries that ...``."""
         return tuple(
             f"{path.name}: {count:,} {reason}"
             for (path, reason), count in sorted(self.counts.items())

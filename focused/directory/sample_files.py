@@ -52,6 +52,7 @@ from focused.web.page import Fetched, Page
 from focused.web.urls import normalize_url
 
 MAX_LINE_BYTES = 16_000_000
+TRUNCATED = "place where the file is cut off or damaged; the rest was not read"
 DECOMPRESSION_ERRORS = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 """Exceptions raised when reading a truncated or damaged compressed file."""
 

@@ -46,8 +46,8 @@ class SampleSet:
     """A directory's samples, each URL once; ``good[i]`` is the class of entry i.
 
     ``conflicts`` counts URLs listed both in a good and in another category (they count as
-    good), ``repeats`` dropped duplicate lines, ``left_out`` samples not drawn. ``messages``
-    describe unusable records.
+    good), ``repeats`` dropped duplicate lines, ``left_out`` samples not drawn, ``between``
+    samples of neither class. ``messages`` describe unusable records.
     """
 
     entries: tuple[DirectoryEntry, ...]
@@ -55,6 +55,7 @@ class SampleSet:
     conflicts: int = 0
     repeats: int = 0
     left_out: int = 0
+    between: int = 0
     messages: tuple[str, ...] = ()
 
 
@@ -63,17 +64,20 @@ def make_sample_set(
     good_prefixes: Sequence[str],
     *,
     limit: int | None = None,
+    linked: frozenset[str] = frozenset(),
     seed: int = 0,
     allow_no_good: bool = False,
 ) -> SampleSet:
     """Assign each URL to one class: good if any of its lines is good.
 
     A URL keeps its first line of that class. ``limit`` bounds the number of URLs per class; they
-    are sampled by hash while ``entries`` stream by. Raises :class:`TrainingError` for a prefix
-    without samples, with existing names, unless ``allow_no_good``.
+    are sampled by hash while ``entries`` stream by. Samples in or below ``linked`` categories
+    that are not good belong to neither class. Raises :class:`TrainingError` for a prefix without
+    samples, with existing names, unless ``allow_no_good``.
     """
     draw = HashSampler(limit, seed)
     unseen, known = set(good_prefixes), set[str]()
+    between = 0
     for entry in entries:
         category = entry.category
         if len(known) < _MAX_KNOWN_CATEGORIES:
@@ -81,7 +85,10 @@ def make_sample_set(
         good = _is_good(category, good_prefixes)
         if good and unseen:
             unseen -= {prefix for prefix in unseen if is_in_category(category, prefix)}
-        draw.add(entry, good)
+        if not good and linked and _is_in_any(category, linked):
+            between += 1
+        else:
+            draw.add(entry, good)
     for prefix in good_prefixes:
         if prefix in unseen and not allow_no_good:
             raise _empty_category_error(prefix, sorted(known))
@@ -92,7 +99,16 @@ def make_sample_set(
         conflicts=draw.conflicts,
         repeats=draw.repeats,
         left_out=draw.left_out,
+        between=between,
     )
+
+
+def _is_in_any(category: str, among: frozenset[str]) -> bool:
+    while category:
+        if category in among:
+            return True
+        category = category.rpartition("/")[0]
+    return False
 
 
 class _ClassSample:
