@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import MultinomialNB
 
-from focused.classifier.calibration import BoolArray, FloatArray, compute_metrics
+from focused.classifier.calibration import BoolArray, FloatArray
+from focused.classifier.calibration_fitting import compute_metrics
 from focused.classifier.estimators import TrainingOptions
 from focused.classifier.sample_texts import SampleWords, TrainingSamples
 from focused.classifier.sklearn_classifier import page_to_text

@@ -23,14 +23,8 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from focused.classifier.calibration import (
-    BoolArray,
-    FloatArray,
-    ThresholdTarget,
-    balance_classes,
-    expit,
-    fit_platt_scaling,
-)
+from focused.classifier.calibration import BoolArray, FloatArray, ThresholdTarget, expit
+from focused.classifier.calibration_fitting import balance_classes, fit_platt_scaling
 from focused.classifier.semantic_scorer import MAX_LEAD_WORDS, SemanticScorer
 from focused.text.static_embedding import StaticEmbedding
 from focused.topic import ESTIMATORS

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from focused import __version__
-from focused.classifier.calibration import ClassifierMetrics, ReliabilityBin
+from focused.classifier.calibration_fitting import ClassifierMetrics, ReliabilityBin
 from focused.classifier.classifier_file import (
     ARRAY_DTYPE,
     MODEL_FORMAT,

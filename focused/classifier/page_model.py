@@ -21,13 +21,15 @@ import numpy as np
 from focused.classifier.calibration import (
     BoolArray,
     CalibrationCurve,
-    ChosenThreshold,
     FloatArray,
     ThresholdTarget,
-    choose_threshold,
     expit,
-    fit_platt_scaling,
     logit,
+)
+from focused.classifier.calibration_fitting import (
+    ChosenThreshold,
+    choose_threshold,
+    fit_platt_scaling,
 )
 from focused.classifier.estimators import (
     TrainingOptions,

@@ -9,13 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from focused.classifier.calibration import (
-    BoolArray,
-    FloatArray,
-    best_f1_threshold,
-    expit,
-    fit_platt_scaling,
-)
+from focused.classifier.calibration import BoolArray, FloatArray, expit
+from focused.classifier.calibration_fitting import best_f1_threshold, fit_platt_scaling
 from focused.classifier.topic_classifier import (
     MAX_LOG_ODDS,
     MAX_TEXT_SCORE,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from focused.classifier.calibration import ClassifierMetrics, ReliabilityBin
+from focused.classifier.calibration_fitting import ClassifierMetrics, ReliabilityBin
 from focused.classifier.sample_texts import text_identity
 from focused.classifier.topic_classifier import LinearTopicClassifier
 from focused.text.documents import page_words

@@ -12,18 +12,14 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from focused.classifier.calibration import (
-    BoolArray,
+from focused.classifier.calibration import BoolArray, FloatArray, ThresholdTarget, expit, logit
+from focused.classifier.calibration_fitting import (
     ChosenThreshold,
-    FloatArray,
-    ThresholdTarget,
     choose_threshold,
     compute_metrics,
     cross_fit_probabilities,
-    expit,
     fit_calibration_curve,
     fit_platt_scaling,
-    logit,
     reliability_bins,
     roc_auc,
 )

@@ -7,17 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.classifier.calibration import (
+from focused.classifier.calibration import CalibrationCurve, expit, logit
+from focused.classifier.calibration_fitting import (
     MIN_SAMPLES_FOR_ISOTONIC,
-    CalibrationCurve,
     best_f1_threshold,
     compute_metrics,
     cross_fit_probabilities,
     expected_calibration_error,
-    expit,
     fit_calibration_curve,
     fit_platt_scaling,
-    logit,
     reliability_bins,
 )
 

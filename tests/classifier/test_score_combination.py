@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from focused.classifier.calibration import roc_auc
+from focused.classifier.calibration_fitting import roc_auc
 from focused.classifier.estimators import ScoreCombination, fit_combination
 
 

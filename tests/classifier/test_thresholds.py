@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.classifier.calibration import ThresholdTarget, choose_threshold, compute_metrics
+from focused.classifier.calibration import ThresholdTarget
+from focused.classifier.calibration_fitting import choose_threshold, compute_metrics
 
 
 def drawn(seed: int = 0, count: int = 2_000):
