@@ -2,8 +2,7 @@
 
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from focused.reports.crawl_report import build_report
 from tests.support.access_rules import ROBOTS, Rules, violations
 from tests.support.browser_pages import SANDBOX, browser
 from tests.support.crawling import Finished, crawl, finish, start, write_topic
-from tests.support.forked import is_running
+from tests.support.forked import is_running, wait_until
 from tests.support.hostile_hosts import Answer, Behaviour, HostileHosts, pages, serve_hosts
 from tests.support.javascript_sites import FRAMEWORKS, SITES, SitePage, site_responses
 from tests.support.name_server import at, serve_names
@@ -210,13 +209,6 @@ def test_without_a_browser_the_crawl_runs_and_says_what_it_missed(tmp_path, sett
 
 def children(pid: int) -> list[int]:
     return [each for each in process_tree(pid)[1:] if is_running(each)]
-
-
-def wait_until(holds: Callable[[], object]) -> None:
-    until = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 def page_processes(pid: int) -> list[int]:
