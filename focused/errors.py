@@ -27,6 +27,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 _JOINERS = "\u200c\u200d"  # part of words in some scripts, harmless
 
@@ -51,6 +52,12 @@ def escape_control_characters(text: str) -> str:
 def print_notice(text: str) -> None:
     """Print a line about a crawl on standard error, with the program's name."""
     print(f"focused: {escape_control_characters(text)}", file=sys.stderr, flush=True)
+
+
+def exit_before_start() -> NoReturn:
+    """Exit with status 130, as after Ctrl-C, when a crawl is stopped before it starts."""
+    print_notice("stopped before the crawl started; the same command resumes")
+    raise SystemExit(130) from None
 
 
 class FocusedError(Exception):

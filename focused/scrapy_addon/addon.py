@@ -18,7 +18,7 @@ from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.trackref import live_refs
 
 from focused.durations import Clock
-from focused.errors import FocusedError, print_notice
+from focused.errors import FocusedError, exit_before_start, print_notice
 from focused.files import make_private_folder
 from focused.installed_features import installed_features
 from focused.scrapy_addon.addon_settings import (
@@ -79,8 +79,7 @@ class FocusedAddon(SessionHolder):
         except FocusedError as error:
             _exit_with_error(error, self._crawler)
         except KeyboardInterrupt:
-            print_notice("stopped before the crawl started; the same command resumes")
-            raise SystemExit(130) from None
+            exit_before_start()
         warn_of_ignored(settings, topic)
         install(settings)
         _apply_topic_settings(settings, topic)

@@ -19,6 +19,7 @@ from focused.archive.warc_files import PARTITIONS_FOLDER
 from focused.errors import (
     ConfigurationError,
     StateError,
+    exit_before_start,
     missing_extra,
     print_notice,
 )
@@ -89,8 +90,7 @@ def run_partitioned(
     try:
         models = load_models(settings, topic)
     except KeyboardInterrupt:
-        print_notice("stopped before the crawl started; the same command resumes")
-        raise SystemExit(130) from None
+        exit_before_start()
     ordering = find_policy(policy)(PolicyInputs(models.classifier, models.scorer))
     make_private_folder(folder)
     make_private_folder(folder / _ROUNDS_FOLDER)
