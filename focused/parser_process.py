@@ -27,7 +27,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import BinaryIO
 
 from focused.child_processes import end_with_parent, python_command, python_environment
 from focused.web.page import FailureKind
@@ -215,7 +215,7 @@ class ParserProcess:
         with self._lock:
             self._end(kill=True)
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> ParserProcess:
         return self
 
     def __exit__(self, *error: object) -> None:

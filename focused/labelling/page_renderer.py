@@ -111,15 +111,17 @@ class RenderedPage:
 _UNREADABLE = RenderedPage("", "This page cannot be read from the crawl's WARC file.")
 
 
-class PageRenderer(ParserProcess):
+class PageRenderer:
     """Prepares the text and the sanitised HTML of crawled pages, with a cache of the latest.
 
-    A call takes at most twice the time of ``limits`` plus the start of a process.
+    Thread-safe; callers wait for each other. A call takes at most twice the time of ``limits``
+    plus the start of a process. Usable as a context manager.
     """
 
     def __init__(self, limits: ParsingLimits = LIMITS) -> None:
-        super().__init__(_prepare, limits)
-        self._cache_lock = threading.Lock()
+        self._limits = limits
+        self._parser = ParserProcess(_prepare, self._limits)
+        self._lock = threading.Lock()
         self._kept: LRUCache[_CacheKey, RenderedPage] = LRUCache(_CACHE_SIZE)
 
     def text(self, crawled: FetchedPages, page: PageRow) -> RenderedPage:
@@ -130,9 +132,19 @@ class PageRenderer(ParserProcess):
         """The page's sanitised HTML."""
         return self._prepare("sanitised_html", crawled, page)
 
+    def close(self) -> None:
+        """End the process."""
+        self._parser.close()
+
+    def __enter__(self) -> PageRenderer:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
     def _prepare(self, view: ViewKind, crawled: FetchedPages, page: PageRow) -> RenderedPage:
         key = (view, page.url, page.warc_file, page.warc_offset)
-        with self._cache_lock:
+        with self._lock:
             found = self._kept.get(key)
             if found is None:
                 fetched = crawled.response(page)
@@ -141,10 +153,10 @@ class PageRenderer(ParserProcess):
             return found
 
     def _bounded(self, view: ViewKind, fetched: Fetched) -> RenderedPage:
-        whole = self._view(view, fetched)
+        whole = self._ask(view, fetched)
         if whole is not None:
             return RenderedPage(whole)
-        beginning = self._view(view, replace(fetched, body=fetched.body[:FALLBACK_BYTES]))
+        beginning = self._ask(view, replace(fetched, body=fetched.body[:FALLBACK_BYTES]))
         bounds = f"{self._limits.elapsed_s:g} s and {self._limits.memory_mb / 1000:g} GB of memory"
         shown = "nothing" if beginning is None else f"only its first {FALLBACK_BYTES // 1000} kB"
         return RenderedPage(
@@ -152,10 +164,10 @@ class PageRenderer(ParserProcess):
             f"This page could not be prepared within {bounds}: {shown} can be shown here.",
         )
 
-    def _view(self, view: ViewKind, fetched: Fetched) -> str | None:
+    def _ask(self, view: ViewKind, fetched: Fetched) -> str | None:
         """Send a request to the process; None when it took too long, failed or died."""
         try:
-            return self.ask(_packed((view, fetched))).decode()
+            return self._parser.ask(_packed((view, fetched))).decode()
         except (HandlerError, ParsingStoppedError, UnicodeDecodeError):
             return None
 

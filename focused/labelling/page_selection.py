@@ -273,14 +273,14 @@ def build_training_pool(
     )
 
 
-class BoundedParser(ParserProcess):
+class BoundedParser:
     """Parses crawled pages as a crawl does: those that may take long in a parser process.
 
-    The process starts with the first such page.
+    The process starts with the first such page. Usable as a context manager.
     """
 
     def __init__(self, limits: ParsingLimits | None = None) -> None:
-        super().__init__(_parse, limits or ParsingLimits())
+        self._process = ParserProcess(_parse, limits or ParsingLimits())
 
     def parse_crawled_page(self, crawled: FetchedPages, page: PageRow) -> Page | None:
         """Return the page as a crawl parses it; None when it cannot be read within the limits."""
@@ -291,9 +291,15 @@ class BoundedParser(ParserProcess):
         parsed = self._bounded(fetched) if is_long else _parse_page(fetched)
         return parsed if isinstance(parsed, Page) else None
 
+    def __enter__(self) -> BoundedParser:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._process.close()
+
     def _bounded(self, fetched: Fetched) -> Page | None:
         try:
-            return _page.decode(self.ask(_packed(fetched)))
+            return _page.decode(self._process.ask(_packed(fetched)))
         except (HandlerError, ParsingStoppedError):
             return None
 

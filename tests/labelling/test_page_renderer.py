@@ -117,7 +117,7 @@ def test_a_record_that_cannot_be_read_is_a_problem_and_no_error(reader):
 
 def test_after_it_is_closed_no_process_is_left(reader):
     reader.text(bodies(good=b"<p>Krill.</p>"), page("good"))
-    process = reader._process
+    process = reader._parser._process
     assert process is not None and process.poll() is None
     reader.close()
     assert process.poll() is not None
