@@ -198,7 +198,8 @@ class ChromiumRenderer:
             with suppress(Exception):
                 await playwright.stop()
             raise
-        opened = OpenBrowser(playwright, browser, folder, read_pid(folder) or 0)
+        pid, driver_pid = read_pids(folder) or (0, 0)
+        opened = OpenBrowser(playwright, browser, folder, pid, driver_pid)
         opened.watchdog = asyncio.ensure_future(self._watch(opened))
         atexit.register(_end_processes, folder)
         logger.info(
@@ -220,8 +221,11 @@ class ChromiumRenderer:
             await asyncio.wait_for(current.browser.close(), CLOSE_S)
         for pid in tree:
             kill_tree(pid)
-        with suppress(Exception):
+        try:
             await asyncio.wait_for(current.playwright.stop(), CLOSE_S)
+        except Exception:  # Playwright's; the driver may hang
+            if current.driver_pid:
+                kill_tree(current.driver_pid)
         atexit.unregister(_end_processes)
         shutil.rmtree(current.folder, ignore_errors=True)
 
@@ -268,9 +272,9 @@ def check_browser(path: str | None, *, sandbox: bool) -> str:
 
 
 def _end_processes(folder: Path) -> None:
-    pid = read_pid(folder)
-    if pid is not None:
-        kill_tree(pid)
+    pids = read_pids(folder)
+    if pids is not None:
+        kill_tree(pids[0])
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -308,16 +312,17 @@ def write_launcher(folder: Path, browser: str, *, unshare: bool) -> Path:
     """Write the launcher into ``folder``; return its path."""
     path = folder / "launcher"
     command = shlex.join([*(_UNSHARE if unshare else ()), browser])
-    pid_file = shlex.quote(str(folder / "pid"))
-    path.write_text(f'#!/bin/sh\necho $$ > {pid_file}\nexec {command} "$@"\n')
+    pid_file = shlex.quote(str(folder / "pids"))
+    path.write_text(f'#!/bin/sh\necho $$ $PPID > {pid_file}\nexec {command} "$@"\n')
     path.chmod(0o700)
     return path
 
 
-def read_pid(folder: Path) -> int | None:
-    """Return the process id that the launcher in ``folder`` wrote, or None."""
+def read_pids(folder: Path) -> tuple[int, int] | None:
+    """Return the process ids of browser and driver that the launcher in ``folder`` wrote."""
     try:
-        return int((folder / "pid").read_text())
+        browser, driver = map(int, (folder / "pids").read_text().split())
+        return browser, driver
     except (OSError, ValueError):
         return None
 

@@ -64,6 +64,7 @@ class OpenBrowser:
     browser: Browser
     folder: Path
     pid: int
+    driver_pid: int
     pages: int = 0
     in_use: int = 0
     killed_for_memory: bool = False

@@ -352,17 +352,22 @@ def test_a_killed_browser_is_replaced(window):
     assert renderer._current is not before
 
 
-def test_no_process_and_no_file_is_left(monkeypatch):
+@pytest.mark.parametrize("hangs", [False, True], ids=["driver ends", "driver hangs"])
+def test_no_process_and_no_file_is_left(monkeypatch, hangs):
     # Not tmp_path: the path of Chromium's socket has a maximum length.
     with TemporaryDirectory() as folder, asyncio.Runner() as runner:
         monkeypatch.setattr("tempfile.tempdir", folder)
         opened = open_window(runner)
-        others = process_tree(os.getpid())
         opened.render("<p>x</p><script>while (true) {}</script>")
         assert text_of(opened.render("<p>x</p>"))
-        ours = set(process_tree(os.getpid())) - set(others)
-        runner.run(opened.renderer.close())
+        current = opened.renderer._current
+        assert current is not None
+        ours = process_tree(current.driver_pid)
+        assert current.pid in ours
         assert len(ours) > 3
+        if hangs:
+            os.kill(current.driver_pid, signal.SIGSTOP)
+        runner.run(opened.renderer.close())
         wait_until(lambda: not any(map(is_running, ours)))  # a killed process takes its time
         assert list(Path(folder).iterdir()) == []
 
