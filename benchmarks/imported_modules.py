@@ -2,8 +2,7 @@
 
 ``python benchmarks/imported_modules.py`` crawls two pages of a server of its own by ``scrapy crawl
 topic``, with a trained model and without optional features, in an interpreter that has imported
-nothing. ``--list`` lists the package's modules with their lines and importers. What only the report
-after the crawl imports does not count.
+nothing. ``--list`` lists the package's modules with their lines and importers.
 """
 
 from __future__ import annotations
@@ -86,8 +85,7 @@ class Listing:
         def write() -> None:
             Path(crawler.settings["LISTING_FILE"]).write_text(json.dumps(sorted(sys.modules)))
 
-        # Before the spider's report.
-        crawler.signals.connect(write, signals.spider_idle, weak=False)
+        crawler.signals.connect(write, signals.engine_stopped, weak=False)
         return listing
 
 

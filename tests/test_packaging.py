@@ -88,7 +88,7 @@ import sys
 import importlib.metadata
 
 class Hidden:
-    names = sys.argv.pop(1).split(",")
+    names = NAMES
 
     def find_spec(self, name, path, target=None):
         if name.partition(".")[0] in self.names:
@@ -105,11 +105,17 @@ sys.meta_path.insert(0, Hidden())
 
 
 def run_without(modules: Iterable[str], folder: Path, *arguments: str):
-    program = f"{HIDE}\nfrom focused.cli import main; main()"
+    return python_without(modules, folder, "-m", "focused.cli", *arguments)
+
+
+def python_without(modules: Iterable[str], folder: Path, *arguments: str):
+    hiding = folder / "hiding"  # found by child processes, too
+    hiding.mkdir()
+    (hiding / "sitecustomize.py").write_text(HIDE.replace("NAMES", repr(list(modules))))
     return subprocess.run(
-        [sys.executable, "-c", program, ",".join(modules), *arguments],
+        [sys.executable, *arguments],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join((str(hiding), str(ROOT)))},
         capture_output=True,
         text=True,
         check=False,
@@ -146,27 +152,20 @@ OPTIONAL = ("pandas", "matplotlib", "nh3", "jinja2", "trafilatura", "htmldate", 
 
 
 def test_help_and_completion_need_no_extra(tmp_path):
-    program = f"""{HIDE}
-import os
+    program = """
+import sys
 from click.testing import CliRunner
 from focused.cli import COMMANDS, main
-complete = {{"_FOCUSED_COMPLETE": "bash_complete", "COMP_WORDS": "focused ", "COMP_CWORD": "1"}}
+complete = {"_FOCUSED_COMPLETE": "bash_complete", "COMP_WORDS": "focused ", "COMP_CWORD": "1"}
 done = CliRunner().invoke(main, prog_name="focused", env=complete)
-assert set(COMMANDS) <= {{line.partition(",")[2] for line in done.output.splitlines()}}, done.output
-imported = {{f"focused.cli.{{module}}" for module, _ in COMMANDS.values()}} & set(sys.modules)
+assert set(COMMANDS) <= {line.partition(",")[2] for line in done.output.splitlines()}, done.output
+imported = {f"focused.cli.{module}" for module, _ in COMMANDS.values()} & set(sys.modules)
 print("completed with", sorted(imported))
 for command in COMMANDS:
     done = CliRunner().invoke(main, [command, "--help"])
     assert done.exit_code == 0, done.output
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program, ",".join(OPTIONAL)],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python_without(OPTIONAL, tmp_path, "-c", program)
     assert (done.returncode, done.stdout) == (0, "completed with []\n"), done.stderr
 
 

@@ -201,6 +201,13 @@ SETTINGS = (
         "spiders set it.",
     ),
     Setting(
+        "FOCUSED_REPORT",
+        SettingType.FLAG,
+        False,
+        "Print the crawl's report at its end, and write it into `report.json`. The topic spider "
+        "sets it.",
+    ),
+    Setting(
         "FOCUSED_OWNS_PROCESS",
         SettingType.FLAG,
         False,

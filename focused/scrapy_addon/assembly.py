@@ -16,7 +16,7 @@ from focused.durations import CrawlClock
 from focused.scrapy_addon.access_checks import AddressCheck, HostTurns, RobotsCheck
 from focused.scrapy_addon.addon_settings import parser_processes, parsing_limits, replay_clock
 from focused.scrapy_addon.crawl_models import CrawlModels
-from focused.scrapy_addon.crawl_session import CrawlSession, OpenCrawl
+from focused.scrapy_addon.crawl_session import CrawlSession, OpenCrawl, write_results
 from focused.scrapy_addon.crawl_slot import CrawlSlot
 from focused.scrapy_addon.download_handlers import FocusedDownloadHandler, TransferOptions
 from focused.scrapy_addon.downloader import Access, CrawlDownloader
@@ -78,7 +78,13 @@ def assemble(
         [make(driver) for make in parts.page_stages],
     )
     session = CrawlSession(
-        driver, models, pages, parsers, follow_links=follow_links, open_crawl=open_crawl
+        driver,
+        models,
+        pages,
+        parsers,
+        follow_links=follow_links,
+        open_crawl=open_crawl,
+        write_results=partial(write_results, settings, topic),
     )
     access = Access(
         RobotsCheck(slot, clock, engine.download, pages.parse_robots, engine.wake),

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import shutil
+import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from scrapy.crawler import Crawler
+from scrapy.settings import BaseSettings
 
+from focused.child_processes import python_command, python_environment, run_child
 from focused.crawl import Crawl, build_crawl
 from focused.crawl.crawl_stats import StageTimes
 from focused.crawl.policy import Policy
-from focused.errors import ConfigurationError
+from focused.errors import ConfigurationError, StateError
 from focused.files import write_json_atomically
 from focused.orderings import PolicyInputs, find_policy
 from focused.scrapy_addon.crawl_models import CrawlModels
@@ -41,8 +47,11 @@ class CrawlSession:
         *,
         follow_links: bool,
         open_crawl: OpenCrawl,
+        write_results: Callable[[], object],
     ) -> None:
         """``open_crawl`` opens what the session crawls: :func:`single_crawl`, or a partition's.
+
+        ``write_results`` is called when the crawl is closed.
 
         Raises ConfigurationError for a policy that is unknown or only for simulations.
         """
@@ -52,6 +61,7 @@ class CrawlSession:
         self._models = models
         self._parsers = parsers
         self._open_crawl = open_crawl
+        self._write_results = write_results
         self._ordering = find_policy(driver.policy)(PolicyInputs(models.classifier, models.scorer))
         self._record_builder: WarcRecordBuilder | None = None
 
@@ -105,14 +115,15 @@ class CrawlSession:
         self.driver.statistics.stop()
         self._parsers.close()
         try:
-            self._write_results(*closed)
+            self._close(*closed)
+            self._write_results()
         except Exception as error:  # Scrapy would log it and end normally
             message = format_error(error, self.driver.topic.output.folder)
             logger.critical("the crawl could not be closed: %s", message, exc_info=error)
             if not self.driver.status.error_message:
                 self.driver.status.report_error(message)
 
-    def _write_results(self, crawl: Crawl, run: CrawlRun) -> None:
+    def _close(self, crawl: Crawl, run: CrawlRun) -> None:
         hosts, tables = hosts_of(crawl), crawl.feature_statistics()  # while the frontier is open
         counters = crawl.counters
         has_seeds = self.follow_links and bool(self.driver.topic.seeds.urls)
@@ -138,11 +149,15 @@ def single_crawl(
     replayed: bool,
     spider: str,
 ) -> OpenCrawl:
-    """Return a function that opens the crawl of a topic; ``spider`` is whom its folder is for."""
+    """Return a function that opens the crawl of a topic; ``spider`` is whom its folder is for.
+
+    The session writes the Parquet files when the crawl is closed.
+    """
+    output = replace(topic.output, parquet=False)
 
     def open_crawl(ordering: Policy, stages: StageTimes) -> tuple[Crawl, CrawlRun]:
         crawl = build_crawl(
-            topic,
+            replace(topic, output=output),
             models.classifier,
             ordering,
             open_state(topic, policy, replayed=replayed, spider=spider),
@@ -153,6 +168,36 @@ def single_crawl(
         return crawl, crawl
 
     return open_crawl
+
+
+def write_results(settings: BaseSettings, topic: Topic) -> None:
+    """Write the Parquet files of a closed crawl, and print its report; partitions write theirs.
+
+    Raises StateError, or OSError where the disk is full.
+    """
+    if not topic.output.parquet or settings["FOCUSED_PARTITION"] is not None:
+        return
+    folder, web = topic.output.folder, settings["FOCUSED_RECORDED_WEB"]
+    reports = "report" if settings.getbool("FOCUSED_REPORT") else ""
+    environment = python_environment()
+    if sys.stdout.isatty():  # the report comes through a pipe
+        environment["COLUMNS"] = str(shutil.get_terminal_size().columns)
+        environment["FORCE_COLOR"] = "1"
+    status, written = run_child(
+        python_command("focused.reports.crawl_results", str(folder), web or "", reports),
+        environment,
+    )
+    if status == 0:
+        print(written, end="", flush=True)
+        return
+    try:
+        number, message = json.loads(written)
+    except ValueError:
+        raise StateError(
+            f"the process that writes the Parquet files of {folder} ended with status {status}; "
+            f"for the report, run: focused report {folder}"
+        ) from None
+    raise StateError(message) if number is None else OSError(number, message)
 
 
 class SessionHolder:

@@ -90,6 +90,7 @@ WRONG = [
     ("FOCUSED_PROGRESS_INTERVAL_S", float("nan")),
     ("FOCUSED_LOG_LEVEL", "LOUD"),
     ("FOCUSED_LOG_TO_FOLDER", "perhaps"),
+    ("FOCUSED_REPORT", "perhaps"),
     ("FOCUSED_OWNS_PROCESS", "perhaps"),
 ]
 

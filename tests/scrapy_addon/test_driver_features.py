@@ -158,7 +158,7 @@ def test_a_plain_crawl_imports_nothing_of_what_is_off():
     assert sum(found.lines.values()) <= MOST_LINES
     assert OFF_PACKAGES.isdisjoint(name.split(".")[1] for name in found.lines if "." in name)
     # ``scrapy`` itself imports all its commands, one of them pydantic.
-    assert set(found.heavy) <= {"aiohttp", "lxml", "numpy", "pyarrow", "pydantic"}
+    assert set(found.heavy) <= {"aiohttp", "lxml", "numpy", "pydantic"}
     assert all(_exists(name) for name in OFF)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Spider
@@ -11,8 +10,7 @@ from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
 from focused.crawl import SettledFetch
-from focused.errors import FocusedError, missing_extra, print_notice
-from focused.recorded_web import find_recorded_webs
+from focused.errors import print_notice
 from focused.scrapy_addon.addon_settings import parsing_limits
 from focused.scrapy_addon.crawl_session import find_session
 from focused.scrapy_addon.request_state import state_of
@@ -40,10 +38,11 @@ class TopicSpider(Spider):
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
-        """Let the crawl follow links; log to the crawl's folder."""
+        """Let the crawl follow links, log to its folder, and print its report."""
         super().update_settings(settings)
         settings.set("FOCUSED_FOLLOW_LINKS", True, priority="spider")
         settings.set("FOCUSED_LOG_TO_FOLDER", True, priority="spider")
+        settings.set("FOCUSED_REPORT", True, priority="spider")
         if cls is TopicSpider:
             _skip_unused_components(settings)
 
@@ -95,38 +94,16 @@ class TopicSpider(Spider):
             yield item | await self._documents.fields_of(response, fields)
 
     def closed(self, reason: str) -> None:
-        """Print the crawl's report, with the labels of a recorded web as ground truth."""
+        """Tell where the log is if the crawl did not start."""
         if self._documents is not None:
             self._documents.close()
         session = find_session(self.crawler)
         if session is None:
             return
         driver = session.driver
-        folder = driver.topic.output.folder
-        if not driver.slot.was_opened:
-            if not driver.status.error_message:
-                why = folder / "crawl.log"
-                print_notice(f"the crawl could not start: see {why}")
-            return
-        if not driver.topic.output.parquet or self.settings["FOCUSED_PARTITION"] is not None:
-            return
-        web = self.settings["FOCUSED_RECORDED_WEB"]
-        try:
-            # Slow to import.
-            from rich.console import Console
-
-            from focused.reports.report_output import print_report
-
-            labels = find_recorded_webs().read_labels(Path(web)) if web else None
-            print_report(folder, Console(), labels or None, out=folder, draws=False)
-        except FocusedError as error:
-            if not driver.status.error_message:  # printed already
-                print_notice(str(error))
-        except ModuleNotFoundError as error:
-            missing = missing_extra(error, "the report")
-            if missing is None:
-                raise
-            print_notice(str(missing))
+        if not driver.slot.was_opened and not driver.status.error_message:
+            why = driver.topic.output.folder / "crawl.log"
+            print_notice(f"the crawl could not start: see {why}")
 
 
 def _skip_unused_components(settings: BaseSettings) -> None:
