@@ -80,8 +80,11 @@ def position_key(*names: str) -> int:
     return xxhash.xxh3_64_intdigest("\n".join(names).encode("utf-8", "surrogatepass"))
 
 
-SLOT_BITS = 20
-"""A million slots of 8 bytes: of 50,000 words one in twenty collides."""
+SLOT_BITS = 18
+"""A quarter of a million slots of 8 bytes: of 50,000 words one in six collides."""
+
+_STORED_BITS = 20
+"""Slots are stored as if the table had so many, as it once had."""
 
 MAX_WORD_FEATURE_NATS = 6.0
 
@@ -90,6 +93,7 @@ MAX_WORD_FEATURE_NATS = 6.0
 _PRIOR_RELEVANCE = 2.0
 _DROPPED_BITS = 32 - SLOT_BITS
 _SHIFT = np.uint32(_DROPPED_BITS)
+_STORED_SHIFT = _STORED_BITS - SLOT_BITS
 
 
 class WordMeans:
@@ -129,14 +133,16 @@ class WordMeans:
         """Return all counts as plain data."""
         slots = np.flatnonzero(self._counts)
         counts = self._counts[slots].astype("<c8").tobytes()
-        return [self._all_cases, self._all_relevance, slots.astype("<u4").tobytes(), counts]
+        stored = (slots << _STORED_SHIFT).astype("<u4").tobytes()
+        return [self._all_cases, self._all_relevance, stored, counts]
 
     @classmethod
     def restored(cls, state: Any) -> WordMeans:
         """Return the object whose :meth:`state` is given."""
         means = cls()
         means._all_cases, means._all_relevance, slots, counts = state
-        means._counts[np.frombuffer(slots, "<u4")] = np.frombuffer(counts, "<c8")
+        own = np.frombuffer(slots, "<u4") >> _STORED_SHIFT
+        np.add.at(means._counts, own, np.frombuffer(counts, "<c8"))
         return means
 
 

@@ -100,6 +100,13 @@ def test_colliding_words_share_their_mean():
     assert feature_of(taught((word, 0.9), ("ledger", 0.1)), other) > 0.5
 
 
+def test_the_counts_of_a_larger_table_are_added_up():
+    larger = [2, 1.0, np.array([8, 11, 12], "<u4").tobytes(), np.ones(3, "<c8").tobytes()]
+    _, _, slots, counts = WordMeans.restored(larger).state()
+    assert np.frombuffer(slots, "<u4").tolist() == [8, 12]
+    assert np.frombuffer(counts, "<c8").tolist() == [2, 1]
+
+
 @given(examples, st.lists(st.sampled_from(WORDS)))
 def test_features_are_bounded_and_the_rate_is_in_0_to_1(cases, words):
     worth = WordMeans()
