@@ -24,7 +24,8 @@ from pathlib import Path
 _KEPT = frozenset(
     {
         *("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TEMP", "TMP", "TERM", "COLUMNS"),
-        *("NO_COLOR", "LANG", "LANGUAGE", "TZ", "TZDIR", "LD_LIBRARY_PATH", "FONTCONFIG_PATH"),
+        *("NO_COLOR", "FORCE_COLOR", "COLORTERM", "LANG", "LANGUAGE", "TZ", "TZDIR"),
+        *("LD_LIBRARY_PATH", "FONTCONFIG_PATH"),
         *("VIRTUAL_ENV", "SSL_CERT_FILE", "SSL_CERT_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"),
         *("MPLCONFIGDIR", "TLDEXTRACT_CACHE", "SCRAPY_SETTINGS_MODULE", "SCRAPY_PROJECT"),
     }

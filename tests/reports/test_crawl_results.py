@@ -50,6 +50,12 @@ def test_files_are_written_and_the_report_is_printed_where_it_is_asked_for(ended
     assert (ended.output.folder / "report.json").exists() == reports
 
 
+def test_colours_that_are_asked_for_are_printed_into_a_pipe_too(ended, monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    write_results(settings(FOCUSED_REPORT=True), ended)
+    assert "\x1b[" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("stdout", [None, StreamLogger(logging.getLogger("stdout"))])
 def test_files_are_written_whatever_standard_output_is(ended, stdout, monkeypatch):
     monkeypatch.setattr(sys, "stdout", stdout)
