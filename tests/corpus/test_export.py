@@ -4,6 +4,7 @@ import gzip
 import json
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -385,6 +386,22 @@ def test_nothing_is_written_outside_of_the_folder_whose_disk_has_room(crawl, tmp
     export(crawl, tmp_path / "out")
     export(crawl, tmp_path / "out", "csv", fresh=True)
     assert (tmp_path / "out" / CARD_FILE).exists()
+
+
+def test_a_full_disk_is_no_damage(crawl, tmp_path, monkeypatch):
+    file, connect = tmp_path / "selection.sqlite", sqlite3.connect
+    select_pages(crawl, file, PageFilter(), NOW)
+
+    def connect_without_room(*given, **named):
+        database = connect(*given, **named)
+        database.execute("PRAGMA max_page_count = 1")
+        return database
+
+    monkeypatch.setattr(sqlite3, "connect", connect_without_room)
+    with pytest.raises(StateError, match="No space left"), open_selection(file):
+        pass
+    with pytest.raises(StateError, match="No space left"):
+        select_pages(crawl, file, PageFilter(), NOW)
 
 
 @pytest.mark.timeout(60)
