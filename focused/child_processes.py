@@ -24,7 +24,8 @@ from pathlib import Path
 _KEPT = frozenset(
     {
         *("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TEMP", "TMP", "TERM", "COLUMNS"),
-        *("NO_COLOR", "LANG", "LANGUAGE", "TZ", "TZDIR", "LD_LIBRARY_PATH", "FONTCONFIG_PATH"),
+        *("NO_COLOR", "FORCE_COLOR", "COLORTERM", "LANG", "LANGUAGE", "TZ", "TZDIR"),
+        *("LD_LIBRARY_PATH", "FONTCONFIG_PATH"),
         *("VIRTUAL_ENV", "SSL_CERT_FILE", "SSL_CERT_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"),
         *("MPLCONFIGDIR", "TLDEXTRACT_CACHE", "SCRAPY_SETTINGS_MODULE", "SCRAPY_PROJECT"),
     }
@@ -45,15 +46,23 @@ def python_command(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", module, *arguments]
 
 
-def run_child(command: Sequence[str], environment: Mapping[str, str]) -> tuple[int, str]:
+def run_child(
+    command: Sequence[str], environment: Mapping[str, str], encoding: str | None = None
+) -> tuple[int, str]:
     """Run a child process; return its exit status and what it wrote to standard output.
 
+    ``encoding`` is that of its output; None is the locale's.
     Ctrl-C is passed on once, as SIGTERM: while a child imports its modules, SIGINT would print a
     traceback. Then KeyboardInterrupt is raised.
     """
     environment = {**environment, _PARENT: str(os.getpid())}
     with subprocess.Popen(
-        command, env=environment, process_group=0, stdout=subprocess.PIPE, text=True
+        command,
+        env=environment,
+        process_group=0,
+        stdout=subprocess.PIPE,
+        encoding=encoding or "locale",
+        errors="replace",
     ) as child:
         try:
             written, _ = child.communicate()

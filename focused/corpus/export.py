@@ -14,10 +14,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -82,16 +82,13 @@ def export_corpus(
         return ExportResult(was_complete=True)
     if not (is_begun and selection_file.exists()):
         progress("selecting", 0, 0)
-        with TemporaryDirectory(prefix="focused-") as scratch:
-            selected = Path(scratch) / selection_file.name
+        selected = work / "next.sqlite"
+        with _folder_to_fill(work):
             select_pages(crawl, selected, options.pages, now)
-            if is_replaced:
-                _remove_export(folder)
-            work.mkdir(parents=True, exist_ok=True)
-            write_json_atomically(work / _ARGUMENTS_FILE, arguments)
-            # It may be copied from another file system, and a kill leave a part of it.
-            shutil.move(selected, part := selection_file.with_suffix(".part"))
-            part.replace(selection_file)
+        if is_replaced:
+            _remove_export(folder, selected)
+        write_json_atomically(work / _ARGUMENTS_FILE, arguments)
+        selected.replace(selection_file)
     with open_selection(selection_file) as selection:
         result = ExportResult(resumed_at=selection.next_position())
         _extract(crawl, selection, result.resumed_at, processes, progress, options)
@@ -106,6 +103,20 @@ def export_corpus(
     write_atomically(folder / CARD_FILE, card.encode())
     selection_file.unlink()
     return result
+
+
+@contextmanager
+def _folder_to_fill(folder: Path) -> Iterator[None]:
+    """Make a folder and its parents; if the block fails, remove those that it leaves empty."""
+    made = [each for each in (folder, *folder.parents) if not each.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            for each in made:
+                each.rmdir()
+        raise
 
 
 def _arguments(crawl: Path, folder: Path, options: ExportOptions) -> dict[str, Any]:
@@ -229,12 +240,12 @@ def _move(files: Path, folder: Path) -> None:
     files.rmdir()
 
 
-def _remove_export(folder: Path) -> None:
-    """Remove the files of an export, and no others; the card first."""
+def _remove_export(folder: Path, kept: Path) -> None:
+    """Remove the files of an export, and no others; the card first. ``kept`` stays."""
     (folder / CARD_FILE).unlink(missing_ok=True)
-    for path in list(folder.iterdir()):
-        if path.name == WORK_FOLDER or path.name.partition(".")[0] in _NAMES:
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
+    files = [path for path in folder.iterdir() if path.name.partition(".")[0] in _NAMES]
+    for path in {*files, *(folder / WORK_FOLDER).iterdir()} - {kept}:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()

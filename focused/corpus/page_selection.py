@@ -8,6 +8,8 @@ documents there that it has extracted. Memory holds a few numbers a page, never 
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
 import zlib
 from array import array
@@ -197,9 +199,11 @@ def url_hash(url: str) -> int:
 def select_pages(crawl: Path, file: Path, page_filter: PageFilter, now: float) -> None:
     """Write the selection of a crawl to ``file``, atomically.
 
-    Raises StateError when the crawl cannot be read, ConfigurationError when it kept no WARC.
+    Raises StateError when the crawl cannot be read or the disk is full, ConfigurationError when it
+    kept no WARC.
     """
     with (
+        _full_disk_as_state_error(file),
         open_tables(crawl) as tables,
         atomic_write_path(file) as part,
         closing(sqlite3.connect(part)) as database,
@@ -382,9 +386,22 @@ class Selection:
 
 @contextmanager
 def open_selection(file: Path) -> Iterator[Selection]:
-    """Open a selection. Raises StateError when it is damaged."""
+    """Open a selection. Raises StateError when it is damaged or the disk is full."""
     try:
-        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=rw", uri=True)) as database:
+        with (
+            _full_disk_as_state_error(file),
+            closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=rw", uri=True)) as database,
+        ):
             yield Selection(database)
     except (sqlite3.Error, TypeError, msgspec.MsgspecError, zlib.error) as error:
         raise StateError(f"{file}: is damaged ({error}); export again with --fresh") from error
+
+
+@contextmanager
+def _full_disk_as_state_error(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_FULL:
+            raise
+        raise StateError(f"{file} cannot be written: {os.strerror(errno.ENOSPC)}") from error

@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from scrapy.crawler import Crawler
@@ -17,7 +18,7 @@ from focused.child_processes import python_command, python_environment, run_chil
 from focused.crawl import Crawl, build_crawl
 from focused.crawl.crawl_stats import StageTimes
 from focused.crawl.policy import Policy
-from focused.errors import ConfigurationError, StateError
+from focused.errors import ConfigurationError, StateError, print_notice
 from focused.files import write_json_atomically
 from focused.orderings import PolicyInputs, find_policy
 from focused.scrapy_addon.crawl_models import CrawlModels
@@ -180,15 +181,19 @@ def write_results(settings: BaseSettings, topic: Topic) -> None:
     folder, web = topic.output.folder, settings["FOCUSED_RECORDED_WEB"]
     reports = "report" if settings.getbool("FOCUSED_REPORT") else ""
     environment = python_environment()
-    if sys.stdout.isatty():  # the report comes through a pipe
+    # The report comes through a pipe; what a terminal cannot show must not end it.
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    environment["PYTHONIOENCODING"] = f"{encoding}:replace"
+    if _prints_to_terminal():
         environment["COLUMNS"] = str(shutil.get_terminal_size().columns)
         environment["FORCE_COLOR"] = "1"
     status, written = run_child(
         python_command("focused.reports.crawl_results", str(folder), web or "", reports),
         environment,
+        encoding,
     )
     if status == 0:
-        print(written, end="", flush=True)
+        _print_report(written, folder)
         return
     try:
         number, message = json.loads(written)
@@ -198,6 +203,23 @@ def write_results(settings: BaseSettings, topic: Topic) -> None:
             f"for the report, run: focused report {folder}"
         ) from None
     raise StateError(message) if number is None else OSError(number, message)
+
+
+def _prints_to_terminal() -> bool:
+    """Whether standard output is a terminal; it may be closed, or Scrapy's log (``LOG_STDOUT``)."""
+    try:
+        return sys.stdout.isatty()
+    except (AttributeError, ValueError):
+        return False
+
+
+def _print_report(report: str, folder: Path) -> None:
+    try:
+        print(report, end="", flush=True)
+    except (OSError, ValueError) as error:  # such as a pipe whose reader has ended
+        print_notice(
+            f"the report could not be printed ({error}); to see it, run: focused report {folder}"
+        )
 
 
 class SessionHolder:

@@ -77,6 +77,14 @@ def test_samples_are_listed_to_be_looked_through_and_are_mostly_right(idea):
     assert sum("/garden" in line.split("\t")[1] for line in other) >= 0.9 * len(other) >= 10
 
 
+def test_the_crawl_around_the_seeds_prints_no_report_of_its_own(idea):
+    done = begin(idea, "plain")
+    assert done.returncode == 0, done.stderr
+    assert "pages fetched. Listed in topics/plain.tsv" in done.stdout
+    assert "harvest rate" not in done.stdout
+    assert not (idea / "crawls" / "plain-start" / "report.json").exists()
+
+
 def test_the_first_model_is_there_and_crawls(idea):
     done = in_a_process(idea, "crawl", "topics/cheese.toml", "--web", "web", "--delay-s", "0")
     assert done.returncode == 0, done.stderr

@@ -4,8 +4,10 @@ import gzip
 import json
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -367,8 +369,8 @@ def test_a_crawl_without_a_warc_cannot_be_exported(tmp_path):
 
 def test_a_folder_that_is_no_crawl_is_an_error_and_makes_no_folder(tmp_path):
     with pytest.raises(StateError, match="no such folder"):
-        export(tmp_path / "none", tmp_path / "corpus")
-    assert not (tmp_path / "corpus").exists()
+        export(tmp_path / "none", tmp_path / "corpora" / "corpus")
+    assert not (tmp_path / "corpora").exists()
 
 
 def test_a_crawl_that_cannot_be_read_replaces_no_export(crawl, tmp_path):
@@ -377,6 +379,29 @@ def test_a_crawl_that_cannot_be_read_replaces_no_export(crawl, tmp_path):
     with pytest.raises(StateError, match="no such folder"):
         export(tmp_path / "none", tmp_path / "out", fresh=True)
     assert files(tmp_path / "out") == before
+
+
+def test_nothing_is_written_outside_of_the_folder_whose_disk_has_room(crawl, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "full"))
+    export(crawl, tmp_path / "out")
+    export(crawl, tmp_path / "out", "csv", fresh=True)
+    assert (tmp_path / "out" / CARD_FILE).exists()
+
+
+def test_a_full_disk_is_no_damage(crawl, tmp_path, monkeypatch):
+    file, connect = tmp_path / "selection.sqlite", sqlite3.connect
+    select_pages(crawl, file, PageFilter(), NOW)
+
+    def connect_without_room(*given, **named):
+        database = connect(*given, **named)
+        database.execute("PRAGMA max_page_count = 1")
+        return database
+
+    monkeypatch.setattr(sqlite3, "connect", connect_without_room)
+    with pytest.raises(StateError, match="No space left"), open_selection(file):
+        pass
+    with pytest.raises(StateError, match="No space left"):
+        select_pages(crawl, file, PageFilter(), NOW)
 
 
 @pytest.mark.timeout(60)

@@ -1,6 +1,10 @@
 """The Parquet files and the report of a crawl that has ended."""
 
+import contextlib
+import io
 import json
+import logging
+import os
 import signal
 import subprocess
 import sys
@@ -8,6 +12,7 @@ import sys
 import pyarrow.parquet as pq
 import pytest
 from scrapy.settings import BaseSettings
+from scrapy.utils.log import StreamLogger
 
 from focused.errors import StateError
 from focused.scrapy_addon import crawl_session
@@ -43,6 +48,36 @@ def test_files_are_written_and_the_report_is_printed_where_it_is_asked_for(ended
     ]
     assert ("downloaded" in capsys.readouterr().out) == reports
     assert (ended.output.folder / "report.json").exists() == reports
+
+
+def test_colours_that_are_asked_for_are_printed_into_a_pipe_too(ended, monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    write_results(settings(FOCUSED_REPORT=True), ended)
+    assert "\x1b[" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("stdout", [None, StreamLogger(logging.getLogger("stdout"))])
+def test_files_are_written_whatever_standard_output_is(ended, stdout, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", stdout)
+    write_results(settings(FOCUSED_REPORT=True), ended)
+    assert (ended.output.folder / "report.json").is_file()
+
+
+def test_a_character_that_the_terminal_does_not_have_ends_no_report(ended, monkeypatch):
+    printed = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(printed, encoding="ascii"))
+    write_results(settings(FOCUSED_REPORT=True), ended)
+    shown = printed.getvalue()
+    assert b"| downloaded " in shown and b"0.8?0.9" in shown  # has a dash
+
+
+def test_a_report_that_nobody_reads_is_a_line(ended, monkeypatch, capfd):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with contextlib.suppress(BrokenPipeError), open(writing, "w") as pipe:
+        monkeypatch.setattr(sys, "stdout", pipe)
+        write_results(settings(FOCUSED_REPORT=True), ended)
+    assert f"run: focused report {ended.output.folder}" in capfd.readouterr().err
 
 
 def test_no_process_starts_without_files_to_write(ended, monkeypatch):

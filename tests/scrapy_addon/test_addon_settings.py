@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -13,6 +13,7 @@ from scrapy.settings import Settings
 
 from focused.scrapy_addon.addon import FocusedAddon
 from focused.scrapy_addon.addon_settings import all_settings
+from focused.scrapy_addon.spiders.topic_spider import TopicSpider
 from tests.support.crawling import write_topic
 
 GUIDE = "tests.support.whale_models.fixed_models"
@@ -147,3 +148,20 @@ def test_samples_that_do_not_do_leave_no_folder(topic, tmp_path, capsys):
     before = sorted(tmp_path.rglob("*"))
     assert "training.good" in refused(capsys, FOCUSED_TOPIC=str(topic))
     assert sorted(tmp_path.rglob("*")) == before
+
+
+class QuietSpider(TopicSpider):
+    name = "quiet"
+    custom_settings = MappingProxyType({"FOCUSED_REPORT": False})
+
+
+@pytest.mark.parametrize(
+    ("spider", "of_project", "reports"),
+    [(TopicSpider, None, True), (TopicSpider, False, False), (QuietSpider, None, False)],
+)
+def test_a_project_or_a_spider_switches_the_report_off(spider, of_project, reports):
+    settings = Settings()
+    if of_project is not None:
+        settings.set("FOCUSED_REPORT", of_project, priority="project")
+    spider.update_settings(settings)
+    assert settings.getbool("FOCUSED_REPORT") == reports

@@ -24,9 +24,7 @@ class KeywordSpider(TopicSpider):
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
-        """Classify by the keywords."""
+        """Classify by the keywords; print no report."""
         super().update_settings(settings)
         settings.set("FOCUSED_MODELS", keyword_models, priority="spider")
-
-    def closed(self, reason: str) -> None:
-        """Print no report."""
+        settings.set("FOCUSED_REPORT", False, priority="spider")

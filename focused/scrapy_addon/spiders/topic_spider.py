@@ -42,7 +42,7 @@ class TopicSpider(Spider):
         super().update_settings(settings)
         settings.set("FOCUSED_FOLLOW_LINKS", True, priority="spider")
         settings.set("FOCUSED_LOG_TO_FOLDER", True, priority="spider")
-        settings.set("FOCUSED_REPORT", True, priority="spider")
+        settings.set("FOCUSED_REPORT", True, priority="command")  # below a project's
         if cls is TopicSpider:
             _skip_unused_components(settings)
 
