@@ -196,7 +196,7 @@ class ChromiumRenderer:
         except BaseException:
             _end_processes(folder)
             with suppress(Exception):
-                await playwright.stop()
+                await asyncio.wait_for(playwright.stop(), CLOSE_S)
             raise
         pid, driver_pid = read_pids(folder) or (0, 0)
         opened = OpenBrowser(playwright, browser, folder, pid, driver_pid)

@@ -25,6 +25,7 @@ from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.scrapy_addon.crawl_slot import CrawlRun
 from focused.scrapy_addon.driver_features import Driver
 from focused.scrapy_addon.page_processing import PageParsers, PageProcessor
+from focused.scrapy_addon.run_status import CRAWL_CLOSING
 from focused.scrapy_addon.state_folder import format_error, no_pages_message, open_state
 from focused.scrapy_addon.statistics import hosts_of
 from focused.topic import Topic, topic_to_json
@@ -113,6 +114,7 @@ class CrawlSession:
         closed = self.driver.slot.closed()
         if closed is None:
             return
+        self.driver.crawler.signals.send_catch_log(CRAWL_CLOSING)
         self.driver.statistics.stop()
         self._parsers.close()
         try:

@@ -22,6 +22,7 @@ from focused.crawl.crawl_stats import Counters
 from focused.durations import HOUR_S
 from focused.errors import escape_control_characters
 from focused.scrapy_addon.driver_features import Driver
+from focused.scrapy_addon.run_status import CRAWL_CLOSING
 from focused.topic import Budget, Topic
 
 _SHOWN_KINDS = 3
@@ -49,7 +50,7 @@ class ProgressExtension:
         connect = driver.crawler.signals.connect
         connect(extension.opened, signals.spider_opened)
         connect(extension.closing, signals.engine_stopped)
-        connect(extension.closing, signals.spider_closed)
+        connect(extension.closing, CRAWL_CLOSING)
         return extension
 
     def opened(self) -> None:

@@ -16,6 +16,9 @@ from focused.crawl import Step, Wait
 from focused.errors import print_notice
 from focused.scrapy_addon.state_folder import format_error
 
+CRAWL_CLOSING = object()
+"""Signal of a crawler whose crawl is closed now; then its report is printed."""
+
 
 class EngineControl:
     """Wakes, closes and uses the engine of a crawler, once it exists."""
