@@ -2,8 +2,8 @@
 
 ``pages`` has a row for every settled URL that was requested, for URLs disallowed by robots.txt, and
 for some links of dead hosts; ``links`` has one for every link found on a fetched page; ``visits``
-one for every revisit. Times are UTC timestamps. pyarrow is slow to import, so a crawl imports this
-module at its end.
+one for every revisit. Times are UTC timestamps. pyarrow takes time and memory, so no crawl imports
+this module while it fetches.
 """
 
 from __future__ import annotations
