@@ -8,7 +8,6 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from scrapy.crawler import Crawler
@@ -195,7 +194,10 @@ def write_results(settings: BaseSettings, topic: Topic) -> None:
         encoding,
     )
     if status == 0:
-        _print_report(written, folder)
+        try:
+            print(written, end="", flush=True)
+        except (OSError, ValueError) as error:  # such as a pipe whose reader has ended
+            print_notice(f"the report was not printed ({error}); run: focused report {folder}")
         return
     try:
         number, message = json.loads(written)
@@ -213,15 +215,6 @@ def _prints_to_terminal() -> bool:
         return sys.stdout.isatty()
     except (AttributeError, ValueError):
         return False
-
-
-def _print_report(report: str, folder: Path) -> None:
-    try:
-        print(report, end="", flush=True)
-    except (OSError, ValueError) as error:  # such as a pipe whose reader has ended
-        print_notice(
-            f"the report could not be printed ({error}); to see it, run: focused report {folder}"
-        )
 
 
 class SessionHolder:
