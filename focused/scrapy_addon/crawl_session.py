@@ -155,11 +155,11 @@ def single_crawl(
 
     The session writes the Parquet files when the crawl is closed.
     """
-    output = replace(topic.output, parquet=False)
+    topic = replace(topic, output=replace(topic.output, parquet=False))
 
     def open_crawl(ordering: Policy, stages: StageTimes) -> tuple[Crawl, CrawlRun]:
         crawl = build_crawl(
-            replace(topic, output=output),
+            topic,
             models.classifier,
             ordering,
             open_state(topic, policy, replayed=replayed, spider=spider),
