@@ -7,6 +7,7 @@ import logging
 import os
 import resource
 import signal
+import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -105,6 +106,20 @@ def living_crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     simulation = continuous_crawl(tmp_path_factory.mktemp("changing"), changing_web())
     return simulation.topic.output.folder
+
+
+@pytest.fixture(autouse=True)
+def _close_stores() -> Iterator[None]:
+    """Close the states that a test leaves open, which are never garbage."""
+
+    def stores() -> set[StateStore]:
+        module = sys.modules.get("focused.storage.state_store")  # not for each worker
+        return set() if module is None else set(module._open_stores)
+
+    of_wider_fixtures = stores()
+    yield
+    for each in stores() - of_wider_fixtures:
+        each.abandon()
 
 
 @pytest.fixture

@@ -75,6 +75,11 @@ class FrozenTables:
             self._txn = None
 
 
+_open_stores: set[StateStore] = set()
+"""Keeps the stores that nobody closed. Garbage collection may run in any thread, and a write
+transaction that ends in another thread than its own makes a later one a segmentation fault."""
+
+
 class StateStore:
     """A state folder with its :attr:`tables`; use :meth:`open`. Single owner, not thread-safe."""
 
@@ -95,6 +100,8 @@ class StateStore:
         self.tables = Tables(env, self._write_guard, read_only=lock is None, record_steps=durable)
         self._journal = Journal(folder / "journal") if durable else None
         self._closed = False
+        if lock is not None:
+            _open_stores.add(self)
 
     @classmethod
     def open(
@@ -289,6 +296,7 @@ class StateStore:
         if self._closed:
             return
         self._closed = True
+        _open_stores.discard(self)
         for frozen in self._frozen:
             frozen.close()
         self.tables.abort()

@@ -2,9 +2,11 @@
 
 import contextlib
 import errno
+import gc
 import os
 import shutil
 import stat
+import weakref
 from pathlib import Path
 
 import lmdb
@@ -106,6 +108,18 @@ def test_a_lack_of_address_space_is_no_damage(tmp_path, monkeypatch):
     with pytest.raises(StateError, match=r"Cannot allocate memory.*free some memory") as refused:
         StateStore.reopen(tmp_path)
     assert "damaged" not in str(refused.value)
+
+
+def test_a_store_that_nobody_closed_is_not_collected(tmp_path):
+    """In another thread than its own that would end the process at its next transaction."""
+    reference = weakref.ref(StateStore.open(tmp_path, {}))
+    gc.collect()
+    store = reference()
+    assert store is not None
+    store.close()
+    del store
+    gc.collect()
+    assert reference() is None
 
 
 def test_a_lack_of_memory_while_reading_is_no_damage(tmp_path):
