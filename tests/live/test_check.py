@@ -27,7 +27,7 @@ PAGES = 40
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     topic = write_topic(tmp_path_factory.mktemp("crawled"), SEED, budget=f"pages = {PAGES}")
     with served(wide_web()) as site:
-        assert crawl(topic, site.address).status == 0
+        assert crawl(topic, site.address, FOCUSED_REPORT=True).status == 0
     return topic.parent
 
 

@@ -24,7 +24,7 @@ def latency(seconds: float) -> FaultPlan:
 def test_ctrl_c_stops_in_order_and_the_same_command_continues(tmp_path):
     topic = write_topic(tmp_path, SEED, delay_s=STRUCK_DELAY_S)
     with served(wide_web(), SLOWLY) as site:
-        process = start(topic, site.address)
+        process = start(topic, site.address, FOCUSED_REPORT=True)
         wait_for_answers(site, 40, process)
         process.send_signal(signal.SIGINT)
         stopped = finish(process, topic)

@@ -62,7 +62,12 @@ def serving(hosts: Mapping[str, Behaviour]) -> Iterator[tuple[HostileHosts, str]
 
 
 def run(folder: Path, served: HostileHosts, names: str, **given: Any) -> Finished:
-    settings = {"FOCUSED_DNS_SERVERS": names, **SCRIPTED, **given.pop("settings", {})}
+    settings = {
+        "FOCUSED_DNS_SERVERS": names,
+        "FOCUSED_REPORT": True,
+        **SCRIPTED,
+        **given.pop("settings", {}),
+    }
     topic = topic_of(folder, served, **given)
     return crawl(topic, "", **settings)
 

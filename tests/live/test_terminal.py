@@ -29,7 +29,11 @@ def test_the_report_begins_on_a_line_of_its_own(tmp_path):
     terminal, ours = pty.openpty()
     with served(wide_web()) as site:
         crawling = subprocess.Popen(
-            command(topic, site.address), cwd=ROOT, stdin=ours, stdout=ours, stderr=ours
+            command(topic, site.address, FOCUSED_REPORT=True),
+            cwd=ROOT,
+            stdin=ours,
+            stdout=ours,
+            stderr=ours,
         )
         os.close(ours)
         read_to_end(terminal, until=PROGRESS)

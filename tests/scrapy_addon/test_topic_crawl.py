@@ -29,7 +29,7 @@ def small_web() -> MemoryWeb:
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Finished, Served]:
     topic = write_topic(tmp_path_factory.mktemp("crawl"), "http://a.test/")
     with served(small_web()) as site:
-        done = crawl(topic, site.address)
+        done = crawl(topic, site.address, FOCUSED_REPORT=True)
     assert done.status == 0, done.output
     return done, site
 
