@@ -13,6 +13,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from librt.vecs import vec
+from mypy_extensions import i64
+
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
@@ -238,11 +241,13 @@ def read_walk(
     targets, and links to ``own_url``, are left out; the former are counted.
     """
     text = "".join(walk.pieces)
-    offsets = [0]
-    offset = 0
+    offsets = vec[i64]([0] * (len(walk.pieces) + 1))
+    offset: i64 = 0
+    place: i64 = 0
     for piece in walk.pieces:
         offset += len(piece)
-        offsets.append(offset)
+        place += 1
+        offsets[place] = offset
     headings = []
     for start, end in walk.headings:
         heading = collapse_whitespace(text[offsets[start] : offsets[end]], MAX_HEADING_CHARS)
@@ -318,7 +323,7 @@ def _group_by_target(
     return targets, cut
 
 
-def _anchor(link: RawLink, text: str, offsets: list[int]) -> str:
+def _anchor(link: RawLink, text: str, offsets: vec[i64]) -> str:
     """Return the link's text with the alts of its images, else its label."""
     anchor = collapse_whitespace(text[offsets[link.start] : offsets[link.end]], MAX_ANCHOR_CHARS)
     if link.alts:
@@ -336,7 +341,7 @@ def _first(attributes: Attributes, names: tuple[str, ...]) -> str:
 
 
 def _context(
-    link: RawLink, text: str, offsets: list[int], heading_words: list[str]
+    link: RawLink, text: str, offsets: vec[i64], heading_words: list[str]
 ) -> tuple[str, int, int]:
     """Return the words of the link's block around it, then the heading above.
 
