@@ -241,13 +241,10 @@ def read_walk(
     targets, and links to ``own_url``, are left out; the former are counted.
     """
     text = "".join(walk.pieces)
-    offsets = vec[i64]([0] * (len(walk.pieces) + 1))
-    offset: i64 = 0
-    place: i64 = 0
-    for piece in walk.pieces:
-        offset += len(piece)
-        place += 1
-        offsets[place] = offset
+    pieces = walk.pieces
+    offsets = vec[i64]([0] * (len(pieces) + 1))
+    for place in range(len(pieces)):
+        offsets[place + 1] = offsets[place] + len(pieces[place])
     headings = []
     for start, end in walk.headings:
         heading = collapse_whitespace(text[offsets[start] : offsets[end]], MAX_HEADING_CHARS)

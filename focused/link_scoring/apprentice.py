@@ -64,7 +64,7 @@ _PAGE_FEATURES = struct.Struct("<3e")
 class Apprentice:
     """The :class:`focused.link_scoring.protocols.OnlineLinkScorer` of one crawl.
 
-    Memory: two word tables of 8 MB each, two tables of running means of up to 24 MB each, and
+    Memory: two word tables of 2 MB each, two tables of running means of up to 24 MB each, and
     the last training examples.
     """
 
@@ -104,25 +104,6 @@ class Apprentice:
         self._sibling_means = PositionMeans()
         self._tag_path_means = PositionMeans()
         self._classifier_since = -math.inf
-
-    def variant(
-        self,
-        *,
-        prior: LinkPrior | None = None,
-        without: Sequence[str] = (),
-        learns: bool = True,
-        depth_penalty: float = DEPTH_PENALTY,
-        discounts_meaning: bool = True,
-    ) -> Apprentice:
-        """Return a new apprentice with the same classifier and, by default, the same prior."""
-        return Apprentice(
-            self._classifier,
-            prior or self.prior,
-            without=without,
-            learns=learns,
-            depth_penalty=depth_penalty,
-            discounts_meaning=discounts_meaning,
-        )
 
     def score(self, context: PageContext, links: Sequence[Link]) -> ScoredLinks:
         """Score the links of one page, ignoring earlier in-links."""

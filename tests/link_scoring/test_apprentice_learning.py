@@ -204,17 +204,6 @@ def test_a_state_is_plain_data():
     )
 
 
-def test_a_variant_has_learned_nothing_yet_and_shares_nothing():
-    learner = new_apprentice()
-    for each in examples_of_a_crawl(60):
-        learner.learn(each)
-    variant = learner.variant()
-    assert answers(variant) == answers(new_apprentice())
-    before = answers(learner)
-    variant.learn(example(0.9, anchor="whale"))
-    assert answers(learner) == before
-
-
 @settings(deadline=None)
 @given(
     st.lists(

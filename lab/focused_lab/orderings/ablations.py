@@ -6,58 +6,49 @@ A topic file names one as ``focused-without-NAME``.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from focused.crawl.policy import Policy
 from focused.errors import ConfigurationError
 from focused.frontier.queued_link import NO_EXPLORATION
 from focused.link_scoring.apprentice import Apprentice
-from focused.link_scoring.linear_model import uninformed_prior
+from focused.link_scoring.linear_model import LinkPrior, uninformed_prior
 from focused.link_scoring.link_features import FEATURE_FAMILIES
 from focused.orderings import PolicyInputs, focused_policy
 
 
 def without_family(inputs: PolicyInputs, *, family: str) -> Policy:
     """Give a family of features no weight."""
-    scorer = _built_in_apprentice(inputs).variant(without=FEATURE_FAMILIES[family])
+    scorer = _apprentice(inputs, without=FEATURE_FAMILIES[family])
     return focused_policy(f"focused-without-{family}", scorer)
 
 
 def without_prior(inputs: PolicyInputs) -> Policy:
     """Start with all weights at zero."""
-    apprentice = _built_in_apprentice(inputs)
-    scorer = apprentice.variant(prior=uninformed_prior(apprentice.prior))
-    return focused_policy("focused-without-prior", scorer)
+    prior = uninformed_prior(_prior(inputs))
+    return focused_policy("focused-without-prior", Apprentice(inputs.classifier, prior))
 
 
 def without_learning(inputs: PolicyInputs) -> Policy:
     """Keep the prior's weights; words and neighbouring links are still learned."""
-    return focused_policy(
-        "focused-without-learning", _built_in_apprentice(inputs).variant(learns=False)
-    )
+    return focused_policy("focused-without-learning", _apprentice(inputs, learns=False))
 
 
 def without_tunnelling(inputs: PolicyInputs) -> Policy:
     """Don't prefer pages near a host's root while little is found."""
-    return focused_policy(
-        "focused-without-tunnelling", _built_in_apprentice(inputs).variant(depth_penalty=0.0)
-    )
+    return focused_policy("focused-without-tunnelling", _apprentice(inputs, depth_penalty=0.0))
 
 
 def without_meaning_discount(inputs: PolicyInputs) -> Policy:
     """Rank links lower for a meaning unlike the topic's from the first page on, on any site."""
-    return focused_policy(
-        "focused-without-meaning-discount",
-        _built_in_apprentice(inputs).variant(discounts_meaning=False),
-    )
+    scorer = _apprentice(inputs, discounts_meaning=False)
+    return focused_policy("focused-without-meaning-discount", scorer)
 
 
 def without_exploration(inputs: PolicyInputs) -> Policy:
     """Rank hosts by their best link, without an exploration bonus."""
-    return focused_policy(
-        "focused-without-exploration",
-        _built_in_apprentice(inputs).variant(),
-        exploration=NO_EXPLORATION,
-    )
+    scorer = _apprentice(inputs)
+    return focused_policy("focused-without-exploration", scorer, exploration=NO_EXPLORATION)
 
 
 without_parents = partial(without_family, family="parents")
@@ -69,13 +60,18 @@ without_places = partial(without_family, family="places")
 without_shape = partial(without_family, family="shape")
 
 
-def _built_in_apprentice(inputs: PolicyInputs) -> Apprentice:
-    """The live crawl's apprentice. Raises ConfigurationError when a custom scorer is used.
+def _apprentice(inputs: PolicyInputs, **options: Any) -> Apprentice:
+    """A new apprentice with the live crawl's classifier and prior."""
+    return Apprentice(inputs.classifier, _prior(inputs), **options)
+
+
+def _prior(inputs: PolicyInputs) -> LinkPrior:
+    """The live crawl's prior. Raises ConfigurationError when a custom scorer is used.
 
     A substitute would not know which prior the topic asks for.
     """
     if isinstance(inputs.apprentice, Apprentice):
-        return inputs.apprentice
+        return inputs.apprentice.prior
     raise ConfigurationError(
         "focused-without-... are ablations of the built-in apprentice, but "
         f"{type(inputs.apprentice).__name__} scores this crawl's links: choose another policy"
