@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from focused.crawl.dedup import mirrors as mirrors_module
 from focused.crawl.dedup.mirrors import MirrorFilter
 from focused.frontier.disk_frontier import Known
 from focused.frontier.queued_link import QueuedLink, link_key
@@ -389,3 +390,26 @@ class TestInACrawl:
         done = simulate(mine, web, policy="focused").run()
         assert done.crawl.mirrors == {B: A}
         assert {url.replace(A, B) for url in gone} <= set(done.urls)
+
+
+class TestBounds:
+    def test_a_link_that_cannot_be_kept_is_not_skipped_for_one_that_waits(self, crawl, monkeypatch):
+        monkeypatch.setattr(mirrors_module, "MAX_SKIPPED_LINKS", 2)
+        crawl.copies(B, A)
+        crawl.frontier.waiting = {f"{A}/w{number}" for number in range(3)}
+        assert [crawl.refuses(f"{B}/w{number}") for number in range(3)] == [True, True, False]
+
+    def test_a_link_that_is_released_makes_room_for_another(self, crawl, monkeypatch):
+        monkeypatch.setattr(mirrors_module, "MAX_SKIPPED_LINKS", 1)
+        crawl.copies(B, A)
+        crawl.frontier.waiting = {f"{A}/w0", f"{A}/w1"}
+        assert crawl.refuses(f"{B}/w0")
+        crawl.filter.failed(f"{A}/w0")
+        assert [link.url for link in crawl.filter.take_released()] == [f"{B}/w0"]
+        assert crawl.refuses(f"{B}/w1")
+
+    def test_beyond_the_most_pairs_none_is_added(self, crawl, monkeypatch):
+        monkeypatch.setattr(mirrors_module, "MAX_PAIRS", 1)
+        crawl.copies(B, A)
+        crawl.copies(C, "http://d.test", 10)
+        assert crawl.pairs == {B: A}
