@@ -17,7 +17,7 @@ from focused.storage.state_store import StateStore
 from focused.web.html.parse import parse_page
 from focused.web.page import Fetched, Page
 from tests.support.made_up_topic import trained
-from tests.support.simulated import politely, topic
+from tests.support.simulated import topic, with_politeness
 
 pytestmark = pytest.mark.long
 
@@ -67,7 +67,7 @@ def test_pages_link_to_their_own_subject_more_than_by_chance(web):
 
 
 def test_a_crawl_is_measured_window_by_window(web, model, tmp_path):
-    subject = politely(topic(tmp_path, *web.seeds(0, 5)), per_address=False)
+    subject = with_politeness(topic(tmp_path, *web.seeds(0, 5)), per_address=False)
     store = StateStore.open(subject.output.folder / "state", {"topic": "whales"})
     stages = StageTimes()
     policy = find_policy("focused")(PolicyInputs(model, Apprentice(model)))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from focused.crawl.steering import ControlFolder
-from tests.live.webs import SEED, SLOWLY, wait_for_answers, wide_web
+from tests.live.webs import LATENCIES, SEED, wait_for_answers, wide_web
 from tests.support import label_pages
 from tests.support.crawling import start, write_topic
 from tests.support.forked import ForkedCommand
@@ -42,7 +42,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCrawl]:
     home = tmp_path_factory.mktemp("console")
     hostile = page("http://hostile.test/", html(HOSTILE, f"/?{HOSTILE}", text="whale"))
     topic = write_topic(home, SEED, "http://hostile.test/", delay_s=10.0)  # lasts for all tests
-    with served(wide_web(hostile), SLOWLY) as site:
+    with served(wide_web(hostile), LATENCIES) as site:
         process = start(topic, site.address)
         wait_for_answers(site, 20, process)
         console = subprocess.Popen(

@@ -7,7 +7,7 @@ import pytest
 
 from focused.crawl import Fetch, Wait
 from focused.web.page import FailureKind
-from tests.support.simulated import FETCH_S, failed, moved, page, politely, raw, site, topic
+from tests.support.simulated import FETCH_S, failed, moved, page, raw, site, topic, with_politeness
 
 A, B, C = "http://a.test/", "http://b.test/", "http://c.test/"
 HOSTS = (A, B, C)
@@ -39,7 +39,7 @@ def test_hosts_at_one_address_share_its_delay(simulate, tmp_path):
 
 
 def test_an_address_waits_the_delay_of_the_host_that_was_asked(simulate, tmp_path):
-    mine = politely(topic(tmp_path, *HOSTS), delays={"a.test": 7.0, "b.test": 0.2})
+    mine = with_politeness(topic(tmp_path, *HOSTS), delays={"a.test": 7.0, "b.test": 0.2})
     crawl = simulate(mine, neighbours()).run()
     asked = [(at, url.split("/")[2]) for at, url in crawl.asked][len(HOSTS) :]
     least = {"a.test": 7.0, "b.test": 0.2, "c.test": 1.0}
@@ -58,7 +58,7 @@ def test_hosts_at_addresses_of_their_own_do_not_wait_for_each_other(simulate, tm
 
 
 def test_the_topic_may_ask_each_host_for_itself(simulate, tmp_path):
-    mine = politely(topic(tmp_path, *HOSTS), per_address=False)
+    mine = with_politeness(topic(tmp_path, *HOSTS), per_address=False)
     crawl = simulate(mine, neighbours()).run()
     assert min(pauses(crawl)[3:]) < 0.5
 

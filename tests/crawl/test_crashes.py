@@ -6,7 +6,7 @@ from focused.archive.warc_files import WARC_FILE
 from focused.crawl import Done, Wait
 from focused.web.page import FailureKind
 from focused.web.warc_reader import WarcResponse, read_responses
-from tests.support.simulated import Simulation, failed, moved, page, politely, site, topic
+from tests.support.simulated import Simulation, failed, moved, page, site, topic, with_politeness
 
 A = "http://a.test/"
 
@@ -68,7 +68,7 @@ def crash_over(crawl: Simulation, url: str) -> bool:
 
 def test_a_page_that_crawls_die_over_is_dead_after_as_many_tries(simulate, tmp_path):
     three_pages = site(page(A, "/1", "/2", "/3"), *(page(f"{A}{n}") for n in (1, 2, 3)))
-    crawl = simulate(politely(topic(tmp_path, A), max_tries=2), three_pages)
+    crawl = simulate(with_politeness(topic(tmp_path, A), max_tries=2), three_pages)
     assert [crash_over(crawl, A + "2") for _ in range(3)] == [True, True, False]
     assert crawl.rows[A + "2"]["failure"] == "internal-error"
     assert crawl.rows[A + "3"]["outcome"] == "fetched"
@@ -82,7 +82,7 @@ def test_a_page_that_a_crawl_died_over_once_is_requested_again(simulate, tmp_pat
 
 def test_a_crawl_that_is_stopped_while_it_parses_a_page_used_no_try(simulate, tmp_path):
     two_pages = site(page(A, "/1"), page(A + "1"))
-    crawl = simulate(politely(topic(tmp_path, A), max_tries=1), two_pages).run(pages=1)
+    crawl = simulate(with_politeness(topic(tmp_path, A), max_tries=1), two_pages).run(pages=1)
     step = crawl.crawl.next(crawl.now + 10)
     assert step.url == A + "1"
     crawl.crawl.begin_parsing(step.lease)

@@ -7,7 +7,7 @@ import pytest
 from focused.crawl import Done, Fetch, Wait
 from focused.topic import Budget, Scope
 from tests.support.archived_links import link_rows
-from tests.support.simulated import moved, page, politely, raw, site, topic
+from tests.support.simulated import moved, page, raw, site, topic, with_politeness
 
 A, B = "http://a.test/", "http://b.test/"
 
@@ -159,7 +159,7 @@ class TestNofollow:
             '<meta name="robots" content="none"><meta http-equiv=refresh content="0;url=/b">y'
         )
         web = site(raw(A, body), raw(A + "a", moved_on), page(A + "b"))
-        mine = politely(topic(tmp_path, A), nofollow=False)
+        mine = with_politeness(topic(tmp_path, A), nofollow=False)
         done = simulate(mine, web).run()
         assert [url for _, url in done.asked][1:] == at("", "a", "b")
         assert done.crawl.counters.nofollow == 0

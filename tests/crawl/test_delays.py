@@ -8,7 +8,17 @@ import pytest
 from focused.crawl.stop_conditions import long_crawl_delays_s
 from focused.topic import Budget
 from focused.web.page import FailureKind
-from tests.support.simulated import FETCH_S, START, failed, moved, page, politely, raw, site, topic
+from tests.support.simulated import (
+    FETCH_S,
+    START,
+    failed,
+    moved,
+    page,
+    raw,
+    site,
+    topic,
+    with_politeness,
+)
 
 A, SUB, OTHER = "http://slow.test/", "http://www.slow.test/", "http://quick.test/"
 DELAYS = {"slow.test": 8.0}
@@ -36,28 +46,28 @@ def web(rules: str = "") -> dict:
 
 @pytest.mark.parametrize(("host", "delay_s"), [(A, 8.0), (SUB, 8.0), (OTHER, 1.0)])
 def test_hosts_have_them_with_their_subdomains_and_no_others(simulate, tmp_path, host, delay_s):
-    mine = politely(topic(tmp_path, A, SUB, OTHER), delays=DELAYS)
+    mine = with_politeness(topic(tmp_path, A, SUB, OTHER), delays=DELAYS)
     assert pauses(simulate(mine, web()).run(), host) == [delay_s] * 3
 
 
 def test_they_may_be_shorter_for_hosts_of_ones_own(simulate, tmp_path):
-    mine = politely(topic(tmp_path, A), delays={"slow.test": 0.25})
+    mine = with_politeness(topic(tmp_path, A), delays={"slow.test": 0.25})
     assert pauses(simulate(mine, web()).run(), A) == [0.25] * 3
 
 
 def test_a_longer_crawl_delay_is_kept_all_the_same(simulate, tmp_path):
-    mine = politely(topic(tmp_path, A), delays={"slow.test": 0.25})
+    mine = with_politeness(topic(tmp_path, A), delays={"slow.test": 0.25})
     assert pauses(simulate(mine, web("User-agent: *\nCrawl-delay: 3")).run(), A) == [3.0] * 3
 
 
 def test_back_off_begins_at_them(simulate, tmp_path):
     down = {A: failed(A, FailureKind.SERVER_ERROR)}
-    crawl = simulate(politely(topic(tmp_path, A), delays=DELAYS), web() | down).run()
+    crawl = simulate(with_politeness(topic(tmp_path, A), delays=DELAYS), web() | down).run()
     assert pauses(crawl, A) == [8.0, 8.0, 16.0]
 
 
 def test_they_survive_a_restart(simulate, tmp_path):
-    crawl = simulate(politely(topic(tmp_path, A), delays=DELAYS), web()).run(pages=1)
+    crawl = simulate(with_politeness(topic(tmp_path, A), delays=DELAYS), web()).run(pages=1)
     crawl.restart().run()
     assert min(pauses(crawl, A)) >= 8.0 - FETCH_S
 

@@ -9,7 +9,7 @@ from focused.crawl import Done, Wait
 from focused.crawl.stop_conditions import count_hosts_backing_off
 from focused.topic import Budget
 from focused.web.page import FailureKind
-from tests.support.simulated import START, failed, moved, page, politely, site, topic
+from tests.support.simulated import START, failed, moved, page, site, topic, with_politeness
 
 A, B = "http://a.test/", "http://b.test/"
 HOUR_S = 3_600.0
@@ -96,21 +96,21 @@ def test_that_its_robots_txt_comes_does_not_make_it_well(simulate, tmp_path):
 
 
 def test_how_long_is_the_topics_choice(simulate, tmp_path):
-    mine = politely(topic(tmp_path, A), suspend_s=1_000.0)
+    mine = with_politeness(topic(tmp_path, A), suspend_s=1_000.0)
     crawl = simulate(mine, web_with_a_dead_host(links=40)).run()
     long_ones = [pause for pause in pauses(asked(crawl, B)) if pause > 600]
     assert long_ones == pytest.approx([1_000, 2_000, 4_000], abs=1)
 
 
 def test_with_no_time_to_suspend_it_is_dead_at_once(simulate, tmp_path):
-    mine = politely(topic(tmp_path, A), suspend_s=0.0)
+    mine = with_politeness(topic(tmp_path, A), suspend_s=0.0)
     crawl = simulate(mine, web_with_a_dead_host(links=40)).run()
     assert len(asked(crawl, B)) == 1 + 8
     assert crawl.now - START < HOUR_S
 
 
 def test_a_host_longer_requested_with_retry_after_is_not_requested_sooner(simulate, tmp_path):
-    mine = politely(topic(tmp_path, A), suspend_s=10.0)
+    mine = with_politeness(topic(tmp_path, A), suspend_s=10.0)
     web = {A: failed(A, FailureKind.THROTTLED, retry_after_s=900)}
     web[f"{A}robots.txt"] = failed(f"{A}robots.txt", FailureKind.THROTTLED, retry_after_s=900)
     crawl = simulate(mine, web).run()
@@ -119,7 +119,7 @@ def test_a_host_longer_requested_with_retry_after_is_not_requested_sooner(simula
 
 class TestLinksOfAHostGivenUp:
     def test_are_counted_and_only_the_first_have_a_row(self, simulate, tmp_path):
-        mine = politely(topic(tmp_path, A), suspend_s=0.0)
+        mine = with_politeness(topic(tmp_path, A), suspend_s=0.0)
         crawl = simulate(mine, web_with_a_dead_host(links=400)).run()
         assert crawl.crawl.counters.failures == {"timeout": 400}
         asked_for = {url for url in crawl.urls if url.startswith(B)}
@@ -127,7 +127,7 @@ class TestLinksOfAHostGivenUp:
         assert len(report) == 2 + 10 and len(report - asked_for) == 10 - 1
 
     def test_are_settled_over_several_turns_when_they_are_many(self, simulate, tmp_path):
-        mine = politely(topic(tmp_path, A, "http://c.test/"), suspend_s=0.0)
+        mine = with_politeness(topic(tmp_path, A, "http://c.test/"), suspend_s=0.0)
         web = web_with_a_dead_host(links=900) | site(page("http://c.test/"))
         crawl = simulate(mine, web)
         while not crawl.crawl.counters.failures.get("timeout", 0) > 2:
@@ -136,7 +136,7 @@ class TestLinksOfAHostGivenUp:
 
     def test_found_later_are_refused_at_the_door(self, simulate, tmp_path):
         c = "http://c.test/"
-        mine = politely(topic(tmp_path, A, delay_s=500.0), suspend_s=0.0, patience=0.0)
+        mine = with_politeness(topic(tmp_path, A, delay_s=500.0), suspend_s=0.0, patience=0.0)
         web = web_with_a_dead_host(links=1)
         web[A] = page(A, f"{B}0", c)
         web[f"{B}robots.txt"] = failed(f"{B}robots.txt", FailureKind.CONNECT)
@@ -147,7 +147,7 @@ class TestLinksOfAHostGivenUp:
         assert f"{B}late" not in crawl.rows
 
     def test_stay_settled_and_refused_after_a_restart(self, simulate, tmp_path):
-        mine = politely(topic(tmp_path, A), suspend_s=0.0)
+        mine = with_politeness(topic(tmp_path, A), suspend_s=0.0)
         crawl = simulate(mine, web_with_a_dead_host(links=40)).run()
         before = len(crawl.asked)
         crawl.restart().crawl.enqueue_url(f"{B}new", 1.0, crawl.now)
@@ -170,13 +170,13 @@ class TestAHostThatDoesNotExist:
         assert crawl.crawl.counters.failures == {"no-such-host": 40}
 
     def test_is_dead_equal_when_its_robots_txt_is_not_requested(self, simulate, tmp_path):
-        mine = politely(topic(tmp_path, A), robots=False)
+        mine = with_politeness(topic(tmp_path, A), robots=False)
         crawl = simulate(mine, self.web()).run()
         assert len(asked(crawl, B)) == 2
         assert crawl.crawl.counters.failures == {"no-such-host": 40}
 
     def test_is_a_failure_like_any_other_where_no_host_is_suspended(self, simulate, tmp_path):
-        mine = politely(topic(tmp_path, A), suspend_s=0.0)
+        mine = with_politeness(topic(tmp_path, A), suspend_s=0.0)
         crawl = simulate(mine, self.web()).run()
         assert len(asked(crawl, B)) == mine.politeness.max_tries
         assert crawl.now - START < 10
@@ -228,7 +228,7 @@ class TestAFrontierThatOnlyHoldsHostsInBackOff:
         web |= {
             f"{seed}robots.txt": failed(f"{seed}robots.txt", FailureKind.GONE) for seed in seeds
         }
-        mine = politely(topic(tmp_path, *seeds), max_tries=20)
+        mine = with_politeness(topic(tmp_path, *seeds), max_tries=20)
         crawl = simulate(mine, web).run()
         assert max(wait.hosts_backing_off for _, wait in crawl.waited) == 3
         assert crawl.crawl.counters.fetched == 3

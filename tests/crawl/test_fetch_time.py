@@ -6,7 +6,7 @@ import pytest
 
 from focused.web.page import Failed, FailureKind
 from focused.web.urls import host_of
-from tests.support.simulated import page, politely, site, topic
+from tests.support.simulated import page, site, topic, with_politeness
 
 A = "http://a.test/"
 
@@ -33,7 +33,7 @@ class TestFetchTime:
 
     @pytest.mark.parametrize(("factor", "pause"), [(0.0, 1.0), (2.0, 6.0)])
     def test_counts_as_often_as_the_topic_says(self, simulate, tmp_path, factor, pause):
-        mine = politely(topic(tmp_path, A), fetch_time_factor=factor)
+        mine = with_politeness(topic(tmp_path, A), fetch_time_factor=factor)
         crawl = simulate(mine, self.web(3.0)).run()
         assert self.pauses(crawl) == pytest.approx([pause + 0.1] * 2)
 

@@ -20,7 +20,7 @@ from focused.web.page import FailureKind
 from focused.web.url_patterns import prefixes_and_suffixes
 from focused.web.urls import host_of
 from tests.support.examples import examples
-from tests.support.simulated import failed, page, politely, site, topic
+from tests.support.simulated import failed, page, site, topic, with_politeness
 
 A, B, C = "http://a.test", "http://b.test", "http://c.test"
 NEW, OLD = "http://a.test/docs/3.1", "http://a.test/docs/2.4"
@@ -355,7 +355,7 @@ def mirrored_web(mirror: str = B) -> dict:
 
 class TestInACrawl:
     def test_a_mirror_costs_a_handful_of_pages(self, simulate, tmp_path):
-        mine = politely(topic(tmp_path, A + "/0", LISTING), delay_s=0.0)
+        mine = with_politeness(topic(tmp_path, A + "/0", LISTING), delay_s=0.0)
         done = simulate(mine, mirrored_web(), policy="bfs").run()
         assert done.crawl.mirrors == {B: A}
         assert sum(url.startswith(A) for url in done.urls) == PAGES
@@ -364,13 +364,13 @@ class TestInACrawl:
     def test_links_that_waited_when_the_mirror_was_found_are_counted_without_a_row(
         self, simulate, tmp_path
     ):
-        mine = politely(topic(tmp_path, A + "/0", LISTING), delay_s=0.0)
+        mine = with_politeness(topic(tmp_path, A + "/0", LISTING), delay_s=0.0)
         done = simulate(mine, mirrored_web(), policy="bfs").run()
         assert done.crawl.counters.failures == {"mirror": PAGES - 5 - TRIED}
         assert all(row["failure"] == "" for row in done.rows.values())
 
     def test_a_restarted_crawl_knows_its_mirrors(self, simulate, tmp_path):
-        mine = politely(topic(tmp_path, A + "/0", LISTING), delay_s=0.0)
+        mine = with_politeness(topic(tmp_path, A + "/0", LISTING), delay_s=0.0)
         done = simulate(mine, mirrored_web(), policy="bfs").run(pages=46)
         assert done.crawl.mirrors == {B: A}
         done.restart().run()
@@ -378,7 +378,7 @@ class TestInACrawl:
         assert sum(url.startswith(B) for url in done.urls) == 5 + TRIED
 
     def test_a_renamed_manual_is_fetched_once(self, simulate, tmp_path):
-        mine = politely(topic(tmp_path, A + "/0", LISTING), delay_s=0.0)
+        mine = with_politeness(topic(tmp_path, A + "/0", LISTING), delay_s=0.0)
         done = simulate(mine, mirrored_web(B + "/en/3.1"), policy="bfs").run()
         assert done.crawl.mirrors == {B + "/en/3.1": A}
         assert sum(url.startswith(B) for url in done.urls) == 5 + TRIED
@@ -386,7 +386,7 @@ class TestInACrawl:
     def test_what_only_the_mirror_has_left_is_fetched_there(self, simulate, tmp_path):
         gone = {f"{A}/{number}" for number in range(20, 30)}
         web = mirrored_web() | {url: failed(url, FailureKind.CLIENT_ERROR) for url in gone}
-        mine = politely(topic(tmp_path, A + "/0", LISTING), delay_s=0.0)
+        mine = with_politeness(topic(tmp_path, A + "/0", LISTING), delay_s=0.0)
         done = simulate(mine, web, policy="focused").run()
         assert done.crawl.mirrors == {B: A}
         assert {url.replace(A, B) for url in gone} <= set(done.urls)

@@ -3,7 +3,7 @@
 import pytest
 
 from focused.web.warc_reader import read_response
-from tests.support.simulated import START, page, politely, raw, site, topic
+from tests.support.simulated import START, page, raw, site, topic, with_politeness
 
 A = "http://a.test/"
 WHALE = "whale " * 20
@@ -42,7 +42,7 @@ def test_a_copy_that_may_be_indexed_is_harvested(simulate, tmp_path):
 
 
 def test_with_keep_it_is_a_page_as_any(simulate, tmp_path):
-    mine = politely(topic(tmp_path, A), noindex="keep")
+    mine = with_politeness(topic(tmp_path, A), noindex="keep")
     done = simulate(mine, site(asking(A))).run()
     assert (done.rows[A]["outcome"], done.rows[A]["on_topic"]) == ("fetched", True)
     assert done.crawl.counters.noindex == 0

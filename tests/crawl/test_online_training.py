@@ -540,7 +540,7 @@ def test_a_crash_costs_the_learner_nothing_but_the_page_that_it_cut_short(
 ):
     # Without delays: after a crash a host may be asked at another time, and so in another order.
     crashed = crawl_without_delays(tmp_path)
-    crashed.crash_at_commit(commit, reborn=lambda: Apprentice(WhaleClassifier())).run()
+    crashed.crash_at_commit(commit, new_scorer=lambda: Apprentice(WhaleClassifier())).run()
     assert (story(crashed), apprentice_of(crashed).state()) == without_a_crash
     crashed.close()
 

@@ -23,7 +23,7 @@ from focused.text import word_hashes
 from focused.web.page import Outcome, Page
 from tests.support.counting import Count, count_calls, count_method
 from tests.support.made_up_topic import trained
-from tests.support.simulated import Simulation, politely, topic
+from tests.support.simulated import Simulation, topic, with_politeness
 
 PAGES = 150
 _WRITES = ("put", "put_many", "put_meta", "delete", "add", "add_many", "discard")
@@ -72,7 +72,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Counted]:
     folder = tmp_path_factory.mktemp("counted")
     classifier = trained(folder).classifier
     web = LongWeb(classifier, hosts=60, pages=20_000)
-    subject = politely(topic(folder, *web.seeds(0, 5)), per_address=False)
+    subject = with_politeness(topic(folder, *web.seeds(0, 5)), per_address=False)
     with pytest.MonkeyPatch.context() as patch:
         counts = _count_all(patch)
         answers: Any = Answers(web)

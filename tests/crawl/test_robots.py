@@ -10,7 +10,7 @@ from focused.crawl.hosts.robots_cache import RobotsCache
 from focused.frontier.host import Host
 from focused.storage.rows import pack
 from focused.web.page import Failed, FailureKind
-from tests.support.simulated import START, failed, moved, page, politely, raw, site, topic
+from tests.support.simulated import START, failed, moved, page, raw, site, topic, with_politeness
 
 DAY_S = 86_400.0
 
@@ -333,7 +333,7 @@ def test_a_robots_txt_that_moved_to_a_private_address_is_out_of_reach(simulate, 
         failed(inside, FailureKind.PRIVATE_ADDRESS),
         page("http://a.test/"),
     )
-    subject = politely(topic(tmp_path, "http://a.test/"), suspend_s=0.0)
+    subject = with_politeness(topic(tmp_path, "http://a.test/"), suspend_s=0.0)
     crawl = simulate(subject, web).run()
     assert len(crawl.times("http://a.test/robots.txt")) == 3
     assert crawl.times("http://a.test/") == []

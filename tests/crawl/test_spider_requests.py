@@ -9,7 +9,7 @@ from focused.crawl import Done, RefusedRequest
 from focused.frontier.queued_link import link_key
 from focused.topic import Scope
 from focused.web.page import FailureKind
-from tests.support.simulated import Simulation, failed, moved, page, politely, site, topic
+from tests.support.simulated import Simulation, failed, moved, page, site, topic, with_politeness
 
 A, B = "http://a.test/", "http://b.test/"
 
@@ -39,7 +39,7 @@ def dead(kind: FailureKind) -> dict:
 
 @pytest.fixture
 def begun(simulate, tmp_path: Path):
-    return lambda web, **options: simulate(politely(topic(tmp_path), **options), web)
+    return lambda web, **options: simulate(with_politeness(topic(tmp_path), **options), web)
 
 
 @pytest.mark.parametrize("kind", [FailureKind.CONNECT, FailureKind.NO_HOST, FailureKind.DNS])

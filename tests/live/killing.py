@@ -19,7 +19,7 @@ from focused.frontier.queued_link import link_key
 from focused.storage.state_store import StateStore
 from focused.web.urls import host_of
 from focused_lab.recorded_web.replay_server import AccessLogEntry
-from tests.live.webs import MOTLEY_FAULTS, MOTLEY_SEEDS, motley_web
+from tests.live.webs import MIXED_LATENCIES, MIXED_SEEDS, mixed_web
 from tests.support.archived_links import link_rows
 from tests.support.crawling import Finished, finish, start, write_topic
 from tests.support.forked import HANGS_AFTER_S, ForkedCommand
@@ -33,16 +33,16 @@ _CLOSES_WITHIN_S = 0.3
 class Moment(Enum):
     """When a crawl is killed."""
 
-    MAKING_ITS_FOLDER = "soon after the state's folder is there"
-    STARTING = "before it asks for anything"
+    CREATING_FOLDER = "soon after the state's folder is there"
+    STARTING = "before its first request"
     BEGINNING = "with its first answers, most of them robots.txt"
-    CRAWLING = "in its midst"
+    CRAWLING = "between many requests"
     ENDING = "while it closes and exports"
 
 
 @dataclass(frozen=True)
 class Left:
-    """What the state held when the process was dead; empty before there was any."""
+    """The content of the state after a kill; empty if there was no state yet."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     linked: set[str] = field(default_factory=set)
@@ -55,7 +55,7 @@ class Left:
 
     @classmethod
     def in_folder(cls, folder: Path) -> Left:
-        """Read a copy: the next process shall find what the killed one left, and no other."""
+        """Read a copy, so that the next process finds the folder unchanged."""
         if not (folder / "state/data.mdb").is_file():
             return cls()
         with TemporaryDirectory() as copy:
@@ -69,7 +69,7 @@ class Left:
     @classmethod
     def _in_store(cls, store: StateStore) -> Left:
         linked = {row["target"] for row in link_rows(store.tables)}
-        keys = {link_key(url): url for url in (*linked, *MOTLEY_SEEDS)}
+        keys = {link_key(url): url for url in (*linked, *MIXED_SEEDS)}
         links = [(host_of(url), key) for key, url in keys.items()]
         waiting = DiskFrontier(store.tables).lookup_links(links).waiting
         return cls(
@@ -82,7 +82,7 @@ class Left:
 
 @dataclass(frozen=True)
 class Session:
-    """One process: from when on it ran (monotonic clock), and what it left."""
+    """One process: its start on the monotonic clock, and the state it left."""
 
     began_at: float
     moment: Moment | None
@@ -90,8 +90,8 @@ class Session:
     asked: list[AccessLogEntry] = field(default_factory=list)
 
 
-class _Watch:
-    """What was answered so far, read from the server's log as it grows."""
+class _AccessLog:
+    """Requests that the server has answered so far, read from its log as it grows."""
 
     def __init__(self, site: Served) -> None:
         self._site = site
@@ -109,7 +109,7 @@ class _Watch:
             self.urls.add(url_of(access))
 
     def answers(self, since: float) -> int:
-        """To requests made from then on; what a dead process asked for is answered, too."""
+        """Return the number of answered requests since then; also of killed processes."""
         return sum(began_at >= since for began_at in self._began_at)
 
 
@@ -117,20 +117,20 @@ def url_of(access: AccessLogEntry) -> str:
     return f"{access.scheme}://{access.host}{access.path}"
 
 
-class Survivor:
-    """A crawl that is killed at each of the moments in turn, and then let run to its end."""
+class KilledCrawl:
+    """A crawl that is killed at each of the moments in turn, and then runs to its end."""
 
     def __init__(self, folder: Path, moments: list[Moment], rng: random.Random) -> None:
         self.sessions: list[Session] = []
         self._rng = rng
-        self._topic = write_topic(folder, *MOTLEY_SEEDS, delay_s=DELAY_S)
+        self._topic = write_topic(folder, *MIXED_SEEDS, delay_s=DELAY_S)
         self._out = folder / "out"
         self._boot_s = 0.3  # measured anew with each first answer
-        with served(motley_web(), MOTLEY_FAULTS) as site:
-            self._watch = _Watch(site)
+        with served(mixed_web(), MIXED_LATENCIES) as site:
+            self._watch = _AccessLog(site)
             for moment in moments:
                 while not self._was_killed(moment, site):
-                    continue  # it ended before the kill: once more, at another time
+                    continue  # it ended before the kill
             self.end = self._run_to_its_end(site)
         self._share_out(site.accesses)
 
@@ -158,10 +158,9 @@ class Survivor:
         self.sessions.append(Session(began_at, moment, Left.in_folder(self._out)))
 
     def _share_out(self, accesses: list[AccessLogEntry]) -> None:
-        """Give each session its requests, in the order in which they came in.
+        """Give each session its requests, by time.
 
-        By their time, not their place in the log: an answer that was under
-        way at a kill is logged when the server has noticed.
+        The log's order differs: the server logs a request in flight at a kill when it notices.
         """
         for access in sorted(accesses, key=lambda access: access.start):
             begun = [each for each in self.sessions if each.began_at <= access.start]
@@ -170,7 +169,7 @@ class Survivor:
     def _wait_for(self, moment: Moment, process: ForkedCommand, began_at: float) -> None:
         rng, watch = self._rng, self._watch
         watch.look()
-        if moment is Moment.MAKING_ITS_FOLDER:
+        if moment is Moment.CREATING_FOLDER:
             self._until(process, (self._out / "state").exists)
             time.sleep(rng.uniform(0.0, self._boot_s))
         elif moment is Moment.STARTING:

@@ -5,9 +5,9 @@ import signal
 import pandas as pd
 
 from tests.live.webs import (
+    INTERRUPTED_DELAY_S,
+    LATENCIES,
     SEED,
-    SLOWLY,
-    STRUCK_DELAY_S,
     all_pages,
     pages_asked,
     wait_for_answers,
@@ -25,9 +25,9 @@ def frontier(*arguments: object) -> str:
 
 
 def test_what_was_added_is_fetched_and_what_was_dropped_is_not(tmp_path):
-    topic = write_topic(tmp_path, SEED, delay_s=STRUCK_DELAY_S)
+    topic = write_topic(tmp_path, SEED, delay_s=INTERRUPTED_DELAY_S)
     links = tmp_path / "links.parquet"
-    with served(wide_web(page(ADDED, html("Found by an operator"))), SLOWLY) as site:
+    with served(wide_web(page(ADDED, html("Found by an operator"))), LATENCIES) as site:
         process = start(topic, site.address)
         wait_for_answers(site, 40, process)
         process.send_signal(signal.SIGINT)

@@ -4,9 +4,9 @@ import signal
 
 from focused_lab.recorded_web.replay_faults import FaultPlan, parse_fault
 from tests.live.webs import (
+    INTERRUPTED_DELAY_S,
+    LATENCIES,
     SEED,
-    SLOWLY,
-    STRUCK_DELAY_S,
     all_pages,
     pages_asked,
     wait_for_answers,
@@ -22,8 +22,8 @@ def latency(seconds: float) -> FaultPlan:
 
 
 def test_ctrl_c_stops_in_order_and_the_same_command_continues(tmp_path):
-    topic = write_topic(tmp_path, SEED, delay_s=STRUCK_DELAY_S)
-    with served(wide_web(), SLOWLY) as site:
+    topic = write_topic(tmp_path, SEED, delay_s=INTERRUPTED_DELAY_S)
+    with served(wide_web(), LATENCIES) as site:
         process = start(topic, site.address, FOCUSED_REPORT=True)
         wait_for_answers(site, 40, process)
         process.send_signal(signal.SIGINT)

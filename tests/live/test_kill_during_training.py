@@ -17,9 +17,9 @@ from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.protocols import TrainingExample, decode_example
 from focused.storage.state_store import StateStore
 from tests.live.webs import (
+    INTERRUPTED_DELAY_S,
+    LATENCIES,
     SEED,
-    SLOWLY,
-    STRUCK_DELAY_S,
     all_pages,
     answered,
     wait_for_answers,
@@ -64,9 +64,9 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> list[Left]:
     """What was left at each kill, and at the end."""
     folder = tmp_path_factory.mktemp("killed")
     rng = random.Random(30)
-    topic = write_topic(folder, SEED, delay_s=STRUCK_DELAY_S)
+    topic = write_topic(folder, SEED, delay_s=INTERRUPTED_DELAY_S)
     found = []
-    with served(wide_web(), SLOWLY) as site:
+    with served(wide_web(), LATENCIES) as site:
         for _ in range(KILLS):
             process = start(topic, site.address, FOCUSED_MODELS=GUIDE)
             wait_for_answers(site, answered(site) + rng.randint(20, 50), process)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.live.webs import (
+    INTERRUPTED_DELAY_S,
+    LATENCIES,
     SEED,
-    SLOWLY,
-    STRUCK_DELAY_S,
     all_pages,
     pages_asked,
     wait_for_answers,
@@ -37,8 +37,8 @@ def test_the_same_pages_are_classified_alike_here_and_there(tmp_path):
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_no_process_is_left_behind(how, tmp_path):
-    topic = write_topic(tmp_path, SEED, delay_s=STRUCK_DELAY_S)
-    with served(wide_web(), SLOWLY) as site:
+    topic = write_topic(tmp_path, SEED, delay_s=INTERRUPTED_DELAY_S)
+    with served(wide_web(), LATENCIES) as site:
         process = start(topic, site.address, FOCUSED_PARSER_PROCESSES=2)
         wait_for_answers(site, 40, process)
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()

@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 from focused.archive.crawl_tables import open_tables
-from tests.live.webs import SEED, SLOWLY, STRUCK_DELAY_S, all_pages, answered, pages_asked, wide_web
+from tests.live.webs import (
+    INTERRUPTED_DELAY_S,
+    LATENCIES,
+    SEED,
+    all_pages,
+    answered,
+    pages_asked,
+    wide_web,
+)
 from tests.support.crawling import Finished, crawl, start, write_topic
 from tests.support.recorded_web import MemoryWeb, Served, html, page, served
 from tests.support.small_disk import SmallDisk
@@ -21,7 +29,7 @@ LMDB_PAGE_BYTES = 4096
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Served]:
-    with served(wide_web(), SLOWLY) as site:
+    with served(wide_web(), LATENCIES) as site:
         yield site
 
 
@@ -36,8 +44,8 @@ def begun(tmp_path_factory: pytest.TempPathFactory, site: Served) -> Path:
 @pytest.fixture(scope="module")
 def dead(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a crawl that was killed: its last pages are in the journal alone."""
-    topic = write_topic(tmp_path_factory.mktemp("dead"), SEED, delay_s=STRUCK_DELAY_S)
-    with served(wide_web(), SLOWLY) as site:
+    topic = write_topic(tmp_path_factory.mktemp("dead"), SEED, delay_s=INTERRUPTED_DELAY_S)
+    with served(wide_web(), LATENCIES) as site:
         process = start(topic, site.address)
         journal = topic.parent / "out/state/journal"
         # A checkpoint empties the journal.

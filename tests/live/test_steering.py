@@ -14,8 +14,8 @@ from focused.crawl.steering import (
     Stop,
 )
 from tests.live.webs import (
+    LATENCIES,
     SEED,
-    SLOWLY,
     all_pages,
     pages_asked,
     wait_for_answers,
@@ -42,7 +42,7 @@ def executed(control: ControlFolder, command: Command, process: ForkedCommand) -
 def test_an_operator_watches_pauses_steers_and_stops_a_crawl(tmp_path):
     topic = write_topic(tmp_path, SEED)
     control = ControlFolder(tmp_path / "out")
-    with served(wide_web(), SLOWLY) as site:
+    with served(wide_web(), LATENCIES) as site:
         process = start(topic, site.address)
         wait_for_answers(site, 20, process)
         control.watch()

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tests.live.webs import SEED, SLOWLY, all_pages, answered, pages_asked, wide_web
+from tests.live.webs import LATENCIES, SEED, all_pages, answered, pages_asked, wide_web
 from tests.support.crawling import finish, start, write_topic
 from tests.support.recorded_web import impolite, served
 
@@ -16,7 +16,7 @@ DELAY_S = 0.2
 def test_a_crawl_that_was_stopped_continues_without_haste_and_loses_nothing(tmp_path, stopped_s):
     """It is stopped for longer than any answer may take."""
     topic = write_topic(tmp_path, SEED, delay_s=DELAY_S, timeout_s=10.0)
-    with served(wide_web(), SLOWLY) as site:
+    with served(wide_web(), LATENCIES) as site:
         process = start(topic, site.address)
         while answered(site) < 40:
             assert process.poll() is None

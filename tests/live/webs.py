@@ -12,16 +12,16 @@ from tests.support.recorded_web import MemoryWeb, Served, html, page, redirect
 
 HOSTS, PAGES_PER_HOST = 10, 30
 SEED = "http://h0.test/0"
-STRUCK_DELAY_S = 0.2
-"""Of a crawl that is struck while it runs: it has five seconds left after forty answers."""
-SLOWLY = FaultPlan((parse_fault("*:kind=latency,latency_s=0.01-0.05"),))
+INTERRUPTED_DELAY_S = 0.2
+"""Delay of crawls that are interrupted after forty answers: five more seconds are left."""
+LATENCIES = FaultPlan((parse_fault("*:kind=latency,latency_s=0.01-0.05"),))
 
-UNHURRIED, UNHURRIED_DELAY_S, UNHURRIED_PAGES = "unhurried.test", 1.0, 5
-MOTLEY_SEEDS = (SEED, "http://h5.test/0", f"http://{UNHURRIED}/0")
-MOTLEY_FAULTS = FaultPlan(
+SLOW_HOST, SLOW_HOST_DELAY_S, SLOW_HOST_PAGES = "slow.test", 1.0, 5
+MIXED_SEEDS = (SEED, "http://h5.test/0", f"http://{SLOW_HOST}/0")
+MIXED_LATENCIES = FaultPlan(
     (
         parse_fault("h*.test:kind=latency,latency_s=0.01-0.05"),
-        parse_fault(f"{UNHURRIED}:kind=latency,latency_s=0.2-0.5"),
+        parse_fault(f"{SLOW_HOST}:kind=latency,latency_s=0.2-0.5"),
     )
 )
 
@@ -31,11 +31,10 @@ def wide_web(*more: RecordedResponse) -> MemoryWeb:
     return MemoryWeb(*_wide_pages(), *more)
 
 
-def motley_web() -> MemoryWeb:
-    """The wide web with all that may become of a link.
+def mixed_web() -> MemoryWeb:
+    """The wide web with redirected, missing and disallowed links, and a slow host.
 
-    Some links are moved, gone or forbidden; one host wants
-    :data:`UNHURRIED_DELAY_S` between requests, and takes its time to answer.
+    That host has a Crawl-delay of :data:`SLOW_HOST_DELAY_S`.
     """
     moved = [
         redirect(f"http://h{host}.test/moved-{number}", f"http://h{number % HOSTS}.test/{number}")
@@ -47,17 +46,17 @@ def motley_web() -> MemoryWeb:
         page(f"http://h{host}.test/robots.txt", rules, content_type="text/plain")
         for host in range(0, HOSTS, 2)
     ]
-    patience = f"User-agent: *\nCrawl-delay: {UNHURRIED_DELAY_S}\n"
-    unhurried = [
-        page(f"http://{UNHURRIED}/{number}", html(f"unhurried {number}", *links))
-        for number, links in enumerate(_chain(UNHURRIED_PAGES))
+    crawl_delay = f"User-agent: *\nCrawl-delay: {SLOW_HOST_DELAY_S}\n"
+    slow = [
+        page(f"http://{SLOW_HOST}/{number}", html(f"slow {number}", *links))
+        for number, links in enumerate(_chain(SLOW_HOST_PAGES))
     ]
-    calm = page(f"http://{UNHURRIED}/robots.txt", patience, content_type="text/plain")
-    return MemoryWeb(*_wide_pages(motley=True), *moved, *robots, *unhurried, calm)
+    slow_robots = page(f"http://{SLOW_HOST}/robots.txt", crawl_delay, content_type="text/plain")
+    return MemoryWeb(*_wide_pages(mixed=True), *moved, *robots, *slow, slow_robots)
 
 
-def motley_urls() -> set[str]:
-    """All that a crawl of the motley web asks for, robots.txt included."""
+def mixed_urls() -> set[str]:
+    """All URLs that a crawl of the mixed web requests, robots.txt included."""
     hosts = [f"http://h{host}.test" for host in range(HOSTS)]
     past_the_last = {f"{host}/{PAGES_PER_HOST}" for host in hosts}
     odd = [
@@ -67,19 +66,19 @@ def motley_urls() -> set[str]:
         for link in _odd_links(number)
         if host % 2 or not link.startswith("/private-")
     ]
-    unhurried = [f"http://{UNHURRIED}/{number}" for number in range(UNHURRIED_PAGES)]
-    robots = [f"{host}/robots.txt" for host in (*hosts, f"http://{UNHURRIED}")]
-    return {*all_pages(), *past_the_last, *odd, *unhurried, *robots}
+    slow = [f"http://{SLOW_HOST}/{number}" for number in range(SLOW_HOST_PAGES)]
+    robots = [f"{host}/robots.txt" for host in (*hosts, f"http://{SLOW_HOST}")]
+    return {*all_pages(), *past_the_last, *odd, *slow, *robots}
 
 
-def _wide_pages(*, motley: bool = False) -> list[RecordedResponse]:
+def _wide_pages(*, mixed: bool = False) -> list[RecordedResponse]:
     rng = random.Random(7)
     pages = []
     for host in range(HOSTS):
         for number in range(PAGES_PER_HOST):
             links = [f"/{number + 1}", f"http://h{(host + 1) % HOSTS}.test/0"]
             links += [_anywhere(rng) for _ in range(4)]
-            if motley:
+            if mixed:
                 links += _odd_links(number)
             whales = "whale " * (number % 3 == 0)
             pages.append(

@@ -30,7 +30,7 @@ from focused.scrapy_addon.outcomes import (
 from focused.scrapy_addon.request_state import META_KEY, RequestState
 from focused.web.http_response import outcome_from_response
 from focused.web.page import Failed, FailureKind
-from tests.support.simulated import Simulation, failed, page, politely, site, topic
+from tests.support.simulated import Simulation, failed, page, site, topic, with_politeness
 
 A = "http://a.test/"
 EXCEPTIONS = {
@@ -111,7 +111,7 @@ def crawl_with(kind: FailureKind, folder: Path) -> Simulation:
     bad, good = "http://b.test/bad", "http://b.test/good"
     web = site(page(A, bad), failed(bad, kind), page(good, text="whale"))
     # A host whose robots.txt came exists, whatever is said of its name later.
-    mine = politely(topic(folder, A), max_tries=3, robots=False)
+    mine = with_politeness(topic(folder, A), max_tries=3, robots=False)
     done = Simulation(mine, web).run()
     done.crawl.enqueue_url(good, 0.1, done.now)
     done.run()

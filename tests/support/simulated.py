@@ -1,7 +1,6 @@
-"""Cranks a Crawl against a dictionary of answers, on a clock that only the crank moves.
+"""Drives a Crawl by a dictionary of answers and a simulated clock, without a network.
 
-No network, no Scrapy, no waiting: a fetch takes :data:`FETCH_S`, and a Wait
-moves the clock to its end. What was asked, and when, is in ``asked``.
+A fetch takes :data:`FETCH_S`, and a Wait advances the clock to its end.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ START = 1_000_000.0
 FETCH_S = 0.1
 
 Answer = Outcome | Sequence[Outcome] | Callable[[float], Outcome]
-"""What a URL answers: always the same, one after the other (the last stays), or by the time."""
+"""The answer of a URL: always the same, one per request (the last repeats), or by the time."""
 
 
 class Crashed(BaseException):
-    """The process died here."""
+    """Simulates the death of the process."""
 
 
 def page(url: str, *links: str, text: str = "", title: str = "", **headers: str) -> Fetched:
@@ -63,7 +62,7 @@ def failed(url: str, kind: FailureKind, retry_after_s: float | None = None) -> F
 
 
 def topic(folder: Path, *seeds: str, delay_s: float = 1.0, **sections: Any) -> Topic:
-    """A topic whose hosts are asked every second; sections replace the defaults."""
+    """A topic with a delay of a second; sections replace the defaults."""
     base = Topic(
         name="whales",
         path=folder / "whales.toml",
@@ -75,8 +74,8 @@ def topic(folder: Path, *seeds: str, delay_s: float = 1.0, **sections: Any) -> T
     return replace(base, **sections)
 
 
-def politely(subject: Topic, **options: Any) -> Topic:
-    """The topic with other options of politeness."""
+def with_politeness(subject: Topic, **options: Any) -> Topic:
+    """The topic with some options of politeness replaced."""
     return replace(subject, politeness=replace(subject.politeness, **options))
 
 
@@ -88,7 +87,7 @@ def site(*answers: Outcome) -> dict[str, Answer]:
 class Simulation:
     """One crawl on its own clock.
 
-    ``asked`` has (time, URL) of every fetch in order, ``waited`` every wait with when it began.
+    ``asked`` has the time and URL of each fetch in order, ``waited`` each wait with its start.
     """
 
     topic: Topic
@@ -102,7 +101,7 @@ class Simulation:
     stages: StageTimes | None = None
     reads_ahead: bool = False
     failed_ahead: Mapping[str, Failed] = field(default_factory=dict)
-    """What parser processes say of pages that they cannot parse, by URL."""
+    """Failures that parser processes report, by URL."""
     confirms_everything: bool = False
     share_example: ShareExample | None = None
     now: float = START
@@ -143,10 +142,10 @@ class Simulation:
         )
 
     def step(self) -> Fetch | Wait | Done:
-        """One turn of the crank, one fetch at a time."""
+        """Do one step; fetches are one at a time."""
         step = self.crawl.next(self.now)
         if isinstance(step, Wait):
-            assert step.until is not None, "it waits for a fetch, and none is under way"
+            assert step.until is not None, "it waits for a fetch, but none is in flight"
             self.waited.append((self.now, step))
             self.now = max(self.now, step.until)
         elif isinstance(step, Fetch):
@@ -172,7 +171,7 @@ class Simulation:
         return self.crawl.parser.page_parser().read(outcome)
 
     def run(self, most_steps: int = 2_000, pages: int | None = None) -> Simulation:
-        """Crank until the crawl is done, or until so many pages came."""
+        """Step until the crawl is done or ``pages`` were fetched."""
         for _ in range(most_steps):
             step = self.step()
             if isinstance(step, Done):
@@ -183,7 +182,7 @@ class Simulation:
         raise AssertionError(f"not done after {most_steps} steps; asked {self.asked[-10:]}")
 
     def restart(self, later_s: float = 0.0, **sections: Any) -> Simulation:
-        """Close, and go on in a new crawl on the same folder."""
+        """Close, and continue with a new crawl on the same folder."""
         self.close()
         self.closed = False
         self.now += later_s
@@ -193,46 +192,46 @@ class Simulation:
         return self
 
     def close(self) -> None:
-        """Let the folder go; twice is harmless."""
+        """Close the crawl; calling it twice is harmless."""
         if not self.closed:
             self.crawl.close(self.now)
             self.closed = True
 
     def die(self) -> None:
-        """The process dies, and a new one begins with what was committed."""
+        """Restart from what was committed, as after a kill."""
         self.store.abandon()
         self.crawl.archive.close()
         self.crawl = self._open()
 
     def crash_at_commit(
-        self, number: int, reborn: Callable[[], LinkScorer] | None = None
+        self, number: int, new_scorer: Callable[[], LinkScorer] | None = None
     ) -> Simulation:
-        """Crank until the commit of that number (from 1), which does not come to pass.
+        """Run until commit ``number`` (from 1), which fails, and restart.
 
-        ``reborn`` makes the scorer of the next process; without it the same goes on.
+        ``new_scorer`` makes the scorer of the next process; else the same one is used.
         """
         commits = 0
         commit = self.store.commit
 
-        def dying_commit() -> None:
+        def failing_commit() -> None:
             nonlocal commits
             commits += 1
             if commits == number:
                 raise Crashed
             commit()
 
-        self.store.commit = dying_commit  # type: ignore[method-assign]  # the point of it
+        self.store.commit = failing_commit  # type: ignore[method-assign]  # simulates a crash
         try:
             self.run()
         except Crashed:
-            self.scorer = self.scorer if reborn is None else reborn()
+            self.scorer = self.scorer if new_scorer is None else new_scorer()
             self.die()
             self.crawl.seed(self.topic.seeds.urls, self.now)
         return self
 
     @property
     def urls(self) -> list[str]:
-        """The URLs asked for, robots.txt left out."""
+        """The requested URLs without robots.txt."""
         return [url for _, url in self.asked if not url.endswith("/robots.txt")]
 
     @property
@@ -244,11 +243,11 @@ class Simulation:
         return {row["url"]: row for row in rows}
 
     def on_topic(self, start: str) -> list[str]:
-        """The URLs on topic that begin so."""
+        """The URLs on topic that begin with ``start``."""
         return [url for url, row in self.rows.items() if row["on_topic"] and url.startswith(start)]
 
     def times(self, url: str) -> list[float]:
-        """When the URL was asked for, in seconds since the start."""
+        """The times of the URL's requests, in seconds since the start."""
         return [round(at - START, 6) for at, asked in self.asked if asked == url]
 
     def _answer(self, step: Fetch) -> Outcome:
@@ -265,7 +264,7 @@ class Simulation:
 def _conditional(
     fetch: Fetch, answer: Outcome, now: float, *, confirms_everything: bool
 ) -> Outcome:
-    """The answer at ``now`` as a server gives it that compares ETags, or confirms all of them."""
+    """Return the answer of a server that compares ETags, or confirms all of them."""
     if not isinstance(answer, Fetched):
         return answer
     answer = replace(answer, received_at=now)
