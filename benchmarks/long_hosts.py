@@ -98,23 +98,22 @@ def _host(number: int, pages: int, hosts: int, subjects: int, seed: int) -> Host
 def sample_words(model: LinearTopicClassifier, seed: int) -> Sequence[Words]:
     """For each category of the model, :data:`DRAWS` words of a page on it, shape (DRAWS,).
 
-    Half are sampled from the category's word frequencies, a fifth from those of all categories; the
-    rest are generated, with Zipf-distributed frequencies.
+    Half are sampled from the words that the category makes likelier than others do, by how much; a
+    fifth from all words; the rest are generated, with Zipf-distributed frequencies.
     """
     drawing = np.random.default_rng(seed)
     known = np.array(model.vocabulary.words, dtype=object)
     unknown = np.array([generate_word(number) for number in range(_UNKNOWN_WORDS)], dtype=object)
-    likely = np.exp(model.taxonomy.log_likelihood[: len(model.taxonomy.categories)])
-    shares = likely / likely.sum(axis=1, keepdims=True)
+    of_category = model.taxonomy.log_likelihood[: len(model.taxonomy.categories)].astype(float)
     ranks = 1.0 / (np.arange(_UNKNOWN_WORDS) + 20.0)
     subjects = []
-    for share in shares:
+    for likelier in np.clip(of_category - of_category.mean(axis=0), 0.0, None):
         of_subject = int(DRAWS * _OF_SUBJECT)
         of_all = int(DRAWS * _OF_ALL)
         words = np.concatenate(
             [
-                drawing.choice(known, of_subject, p=share / share.sum()),
-                drawing.choice(known, of_all, p=shares.mean(axis=0) / shares.mean(axis=0).sum()),
+                drawing.choice(known, of_subject, p=likelier / likelier.sum()),
+                drawing.choice(known, of_all),
                 drawing.choice(unknown, DRAWS - of_subject - of_all, p=ranks / ranks.sum()),
             ]
         )
