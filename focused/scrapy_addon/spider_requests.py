@@ -130,6 +130,8 @@ def _encode(value: Any, place: str) -> Any:
             raise UnstorableValueError(f"{place} holds {error}") from None
     if isinstance(value, Enum):
         return {_ENUM: [_class_path(kind, place), value.name]}
+    if isinstance(value, str):  # such as lxml's: CrawlSpider puts a link's text into meta
+        return str.__str__(value)
     fields = _fields_of(value)
     if fields is None:
         raise UnstorableValueError(f"{place} is of the type {kind.__module__}.{kind.__qualname__}")
