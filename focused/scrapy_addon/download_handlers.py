@@ -220,7 +220,7 @@ class FocusedDownloadHandler:
     def _is_refused(self, raw: TrackedResponse, request: Request) -> bool:
         length = raw.content_length
         return (length is None or length > _SHORT_BYTES) and self._options.refuses(
-            request, raw.status, raw.headers.get("Content-Type", "")
+            request, raw.status, raw.headers.getall("Content-Type", [""])[-1]
         )
 
     def _response(

@@ -34,7 +34,7 @@ from focused.scrapy_addon.name_resolver import (
     system_lookup,
 )
 from focused.scrapy_addon.request_state import state_of, update_state
-from focused.web.http_response import CONDITIONAL_HEADERS, outcome_from_response
+from focused.web.http_response import CONDITIONAL_HEADERS, SINGLE_HEADERS, outcome_from_response
 from focused.web.page import (
     RENDERED_TYPE,
     Failed,
@@ -197,8 +197,8 @@ def join_headers(headers: Mapping[bytes, Sequence[bytes]]) -> dict[str, str]:
     joined = {}
     for name, values in headers.items():
         between = X_ROBOTS_SEPARATOR if name == b"x-robots-tag" else ", "
-        value = values[0] if len(values) == 1 else between.encode().join(values)
-        joined[name.decode("latin-1")] = value.decode("latin-1")
+        counted = values[-1:] if (key := name.decode("latin-1")) in SINGLE_HEADERS else values
+        joined[key] = between.encode().join(counted).decode("latin-1")
     return joined
 
 

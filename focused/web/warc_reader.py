@@ -20,6 +20,7 @@ from fastwarc.stream_io import BrotliReader, ZstdReader
 from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
 
 from focused.files import open_regular_file
+from focused.web.http_response import SINGLE_HEADERS
 from focused.web.page import RENDERED_TYPE
 from focused.web.warc_records import (
     PAYLOAD_DIGEST,
@@ -283,7 +284,8 @@ def parse_response_record(record: WarcRecord, path: Path) -> WarcResponse | None
     headers: dict[str, str] = {}
     for name, value in record.http_headers.to_tuples():
         key = name.lower()
-        headers[key] = f"{headers[key]}, {value}" if key in headers else value
+        joins = key in headers and key not in SINGLE_HEADERS
+        headers[key] = f"{headers[key]}, {value}" if joins else value
     if is_revisit:
         body = _revisited_body(record, path)
     else:

@@ -113,7 +113,10 @@ class Mine(CrawlSpider):
 
 def test_a_crawl_spider_follows_its_rules(tmp_path):
     ran = crawl_web(write_project(tmp_path, RULES), web())
-    assert sorted(item["url"] for item in ran.items) == ["http://a.test/blue", "http://a.test/trade"]
+    assert sorted(item["url"] for item in ran.items) == [
+        "http://a.test/blue",
+        "http://a.test/trade",
+    ]
     assert {item["link"] for item in ran.items} == {"/blue", "/trade"}
 
 
