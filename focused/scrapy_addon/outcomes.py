@@ -175,6 +175,8 @@ def outcome_from_scrapy_response(
         now,
         conditional=_is_conditional(request),
     )
+    if "cached" in response.flags:  # the exchange is the 304 that confirmed it
+        update_state(request, exchange=None)
     outcome = with_exchange(request, outcome)
     # The address would be the proxy's.
     if response.ip_address is None or request.meta.get("proxy"):

@@ -12,7 +12,7 @@ from twisted.internet.error import DNSLookupError
 from focused.scrapy_addon.name_resolver import NoSuchHostError
 from focused.scrapy_addon.outcomes import outcome_from_exception, outcome_from_scrapy_response
 from focused.scrapy_addon.request_state import META_KEY, RequestState
-from focused.web.page import Failed, FailureKind, Fetched, NotModified, Outcome
+from focused.web.page import Failed, FailureKind, Fetched, HttpExchange, NotModified, Outcome
 
 URL = "http://a.test/x"
 
@@ -34,6 +34,13 @@ def test_addresses_of_both_kinds_are_reported():
 
 def test_an_answer_from_a_cache_has_no_address():
     assert answered(address=None).address == ""
+
+
+def test_a_page_of_a_cache_is_not_archived_as_the_304_that_confirmed_it():
+    confirmed = RequestState(exchange=HttpExchange(b"", b"HTTP/1.1 304 Not Modified\r\n\r\n", b""))
+    request = Request(URL, meta={META_KEY: confirmed})
+    page = Response(URL, 200, body=b"page", flags=["cached"])
+    assert outcome_from_scrapy_response(request, page, now=100.0).exchange is None
 
 
 def test_a_proxys_address_is_not_the_hosts():
