@@ -119,15 +119,19 @@ class CrawlDownloader(Downloader):
         # Now: the engine counts active requests before it asks for more.
         self.active.add(request)
         state = state_of(request)
-        if state.settled is not None and not self._slot.has_leased(request):
+        lease = state.lease if self._slot.has_leased(request) else None
+        if state.settled is not None and lease is None:
             update_state(request, settled=None, left_out=False, relevance=None)  # of a copied meta
         download = self._download_and_settle(request)
         fetched: Deferred[Any] = Deferred.fromFuture(asyncio.ensure_future(download))
-        return fetched.addBoth(self._ended, request)
+        return fetched.addBoth(self._ended, request, lease)
 
-    def _ended(self, result: Any, request: Request) -> Any:
+    def _ended(self, result: Any, request: Request, lease: int | None) -> Any:
         """Remove the request only when the engine continues: before, the crawl would look idle."""
         self.active.remove(request)
+        if lease is not None and self._slot.is_leased(lease):
+            detail = "cancelled, or changed in place by a middleware"
+            self._pages.settle(lease, Failed(request.url, FailureKind.DROPPED, detail=detail))
         return result
 
     async def _download_and_settle(self, request: Request) -> Response | Request:
