@@ -23,6 +23,7 @@ from enum import Enum
 from fractions import Fraction
 from pathlib import Path, PosixPath, PurePosixPath
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
 
@@ -293,7 +294,7 @@ class SpiderRequests:
             in_memory = values.pop(_IN_MEMORY, None)
             if "_class" in values:
                 values["_class"] = _request_class(values["_class"])
-            request = request_from_dict(values, spider=self.spider).replace(url=link.url)
+            request = _at(link.url, request_from_dict(values, spider=self.spider))
         except ValueError as error:
             raise ConfigurationError(
                 f"the request for {link.url} was stored by another spider, or by an earlier state "
@@ -347,6 +348,21 @@ class SpiderRequests:
         if number == len(self._in_memory):
             self._in_memory.append((request.callback, request.errback))
         return number
+
+
+def _at(url: str, request: Request) -> Request:
+    """Return the request for the URL that it was redirected to.
+
+    As in Scrapy, another origin does not get its credentials.
+    """
+    source, target = urlsplit(normalize_url(request.url) or ""), urlsplit(url)
+    headers, cookies = request.headers.copy(), request.cookies
+    if source[:2] != target[:2]:
+        headers.pop("Authorization", None)
+    if source.hostname != target.hostname or target.scheme not in (source.scheme, "https"):
+        headers.pop("Cookie", None)
+        cookies = {}
+    return request.replace(url=url, headers=headers, cookies=cookies)
 
 
 def _request_class(path: str) -> str:

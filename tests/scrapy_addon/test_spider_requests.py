@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.scrapy_addon.own_project import Ran, crawl_own, write_project
+from tests.scrapy_addon.own_project import Ran, crawl_own, crawl_web, write_project
 from tests.support.recorded_web import MemoryWeb, html, page, redirect, served
 
 SPIDER = """
@@ -117,3 +117,30 @@ def test_a_callback_that_is_gone_stops_the_crawl_and_nothing_is_lost(tmp_path):
     assert again.status == 1
     assert "Method 'old' not found" in again.output
     assert again.stats["frontier"] == left
+
+
+LOGGED_IN = """
+import scrapy
+
+class Mine(scrapy.Spider):
+    name = "mine"
+
+    async def start(self):
+        yield scrapy.Request("http://a.test/", headers={"Authorization": "x"}, cookies={"c": "1"})
+
+    def parse(self, response):
+        headers = response.request.headers
+        sent = [name for name in ("Authorization", "Cookie") if name in headers]
+        yield {"url": response.url, "sent": sent}
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "sent"),
+    [("http://a.test/in", ["Authorization", "Cookie"]), ("http://b.test/in", [])],
+)
+def test_credentials_follow_a_redirect_to_their_own_origin_alone(tmp_path, target, sent):
+    web = MemoryWeb(redirect("http://a.test/", target), page(target, html("Whales")))
+    project = write_project(tmp_path, LOGGED_IN, settings={"COOKIES_ENABLED": True})
+    (item,) = crawl_web(project, web).items
+    assert (item["url"], item["sent"]) == (target, sent)
