@@ -211,6 +211,12 @@ class CrawlDownloader(Downloader):
         if lease is None or not self._slot.has_leased(request):
             return response
         outcome = outcome_from_scrapy_response(request, response, self._clock(), self._clock.real_s)
+        if is_own and isinstance(outcome, Redirected) and request.method != "GET":
+            from focused.scrapy_addon.spider_requests import becomes_get, redirected
+
+            if becomes_get(request, outcome.status):
+                self._settle_replaced(request, "redirected, and requested by GET")
+                return redirected(request, outcome.target, outcome.status)
         settled = await self._pages.parse_and_settle(lease, outcome)
         if settled is None:
             return _ended(request)
@@ -249,12 +255,11 @@ class CrawlDownloader(Downloader):
             raise IgnoreRequest(str(exception)) from exception
         raise exception
 
-    def _settle_replaced(self, request: Request) -> None:
-        """Settle a request that a middleware replaced with another one."""
+    def _settle_replaced(self, request: Request, why: str = "replaced by a middleware") -> None:
+        """Settle a request that another one replaces."""
         lease = state_of(request).lease
         if lease is not None and self._slot.has_leased(request):
-            dropped = Failed(request.url, FailureKind.DROPPED, detail="replaced by a middleware")
-            self._pages.settle(lease, dropped)
+            self._pages.settle(lease, Failed(request.url, FailureKind.DROPPED, detail=why))
 
     def _wants(self) -> Callable[[SettledFetch], bool] | None:
         """Return what tells of the crawl's own pages which the spider wants; None: all."""

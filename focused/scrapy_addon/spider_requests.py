@@ -242,6 +242,7 @@ _IN_MEMORY = "in_memory"
 """Key of a stored value: the process that has the callbacks in memory, and their index."""
 
 _NOT_STORED = frozenset({META_KEY, "download_slot", "download_latency"})
+_OF_BODY = [f"Content-{each}" for each in ("Type", "Length", "Encoding", "Language", "Location")]
 Callbacks = tuple[Callable[..., Any] | None, Callable[..., Any] | None]
 
 
@@ -294,7 +295,7 @@ class SpiderRequests:
             in_memory = values.pop(_IN_MEMORY, None)
             if "_class" in values:
                 values["_class"] = _request_class(values["_class"])
-            request = _at(link.url, request_from_dict(values, spider=self.spider))
+            request = redirected(request_from_dict(values, spider=self.spider), link.url)
         except ValueError as error:
             raise ConfigurationError(
                 f"the request for {link.url} was stored by another spider, or by an earlier state "
@@ -350,13 +351,24 @@ class SpiderRequests:
         return number
 
 
-def _at(url: str, request: Request) -> Request:
+def becomes_get(request: Request, status: int) -> bool:
+    """Whether a redirect of the status is followed by GET, as in Scrapy."""
+    if status == 303:
+        return request.method not in ("GET", "HEAD")
+    return status in (301, 302) and request.method == "POST"
+
+
+def redirected(request: Request, url: str, status: int = 0) -> Request:
     """Return the request for the URL that it was redirected to.
 
     As in Scrapy, another origin does not get its credentials.
     """
     source, target = urlsplit(normalize_url(request.url) or ""), urlsplit(url)
     headers, cookies = request.headers.copy(), request.cookies
+    if becomes_get(request, status):
+        for name in _OF_BODY:
+            headers.pop(name, None)
+        request = request.replace(method="GET", body=b"")
     if source[:2] != target[:2]:
         headers.pop("Authorization", None)
     if source.hostname != target.hostname or target.scheme not in (source.scheme, "https"):
