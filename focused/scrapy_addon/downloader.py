@@ -44,7 +44,6 @@ from focused.web.urls import normalize_url
 if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
 
 def _refuse(request: Request, outcome: object, settled: SettledFetch) -> None:
@@ -118,9 +117,8 @@ class CrawlDownloader(Downloader):
         """Download a request in one task, where Scrapy uses three."""
         # Now: the engine counts active requests before it asks for more.
         self.active.add(request)
-        state = state_of(request)
-        lease = state.lease if self._slot.has_leased(request) else None
-        if state.settled is not None and lease is None:
+        lease = state_of(request).lease if self._slot.has_leased(request) else None
+        if lease is None and state_of(request).settled is not None:
             update_state(request, settled=None, left_out=False, relevance=None)  # of a copied meta
         download = self._download_and_settle(request)
         fetched: Deferred[Any] = Deferred.fromFuture(asyncio.ensure_future(download))

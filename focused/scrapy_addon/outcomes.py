@@ -134,10 +134,6 @@ def _request_head(request: Request) -> bytes:
     )
 
 
-def _is_conditional(request: Request) -> bool:
-    return any(name in request.headers for name in CONDITIONAL_HEADERS)
-
-
 def _header_pairs(headers: Headers) -> list[tuple[str, str]]:
     return [
         (name.decode("latin-1"), value.decode("latin-1"))
@@ -173,7 +169,7 @@ def outcome_from_scrapy_response(
         response.body,
         _elapsed_s(request, now, real_s),
         now,
-        conditional=_is_conditional(request),
+        conditional=any(name in request.headers for name in CONDITIONAL_HEADERS),
     )
     if "cached" in response.flags:  # the exchange is the 304 that confirmed it
         update_state(request, exchange=None)
