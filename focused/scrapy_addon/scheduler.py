@@ -159,12 +159,12 @@ class FocusedScheduler(BaseScheduler):
         if self._status.is_paused:
             return None
         if "_spider_requests" in vars(self) or not self._session.follow_links:
+            self._spider_requests.commit(now)
             has_errback = self._spider_requests.has_errback
             for refused in self._slot.crawl.refuse_suspended(has_errback, now):
                 self._notify_refusal(refused)
-        run = self._slot.run
         while not self._refused:
-            step = run.next(now)
+            step = self._slot.run.next(now)
             self._status.note(step)
             if isinstance(step, RefusedRequest):
                 self._notify_refusal(step)

@@ -256,6 +256,7 @@ class SpiderRequests:
         self._in_memory: list[Callbacks] = []
         self._numbers: dict[tuple[int, int], int] = {}
         self._unfiltered = 0
+        self._has_uncommitted = False
         self.spider = spider
 
     def enqueue(self, request: Request) -> bool:
@@ -274,6 +275,7 @@ class SpiderRequests:
         refusal = crawl.enqueuer.refusal_reason(url, parent)
         if refusal is not None:
             raise IgnoreRequest(f"{url} was refused: {refusal}")
+        self._has_uncommitted = True
         return crawl.enqueue_url(
             url,
             _default_score(parent),
@@ -283,6 +285,12 @@ class SpiderRequests:
             found=state.found_as,
             payload=self._payload(request),
         )
+
+    def commit(self, now: float) -> None:
+        """Commit what was queued since the last call, or a kill while hosts wait loses it."""
+        if self._has_uncommitted:
+            self._has_uncommitted = False
+            self._slot.crawl.commit(now)
 
     def restore(self, link: QueuedLink) -> Request | None:
         """Return the spider's request, with the link's current URL.
