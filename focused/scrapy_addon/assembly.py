@@ -187,7 +187,7 @@ def _install_handler(settings: Settings, handler: ComponentFactory, *, replaces_
 
 
 def _install_components(settings: Settings, driver: Driver, parts: DriverParts) -> None:
-    add = settings.set_in_component_priority_dict
+    add: Callable[..., None] = settings.set_in_component_priority_dict
     progress = Component("EXTENSIONS", "ProgressExtension", 500, ProgressExtension.of_driver)
     for middleware in _REPLACED_DOWNLOADER_MIDDLEWARES:
         add("DOWNLOADER_MIDDLEWARES", middleware, None)
