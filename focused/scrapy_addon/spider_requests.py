@@ -379,6 +379,8 @@ def redirected(request: Request, url: str, status: int = 0) -> Request:
         request = request.replace(method="GET", body=b"")
     if source[:2] != target[:2]:
         headers.pop("Authorization", None)
+    if (source.scheme, target.scheme) == ("https", "http"):  # anybody could read it
+        headers.pop("Referer", None)
     if source.hostname != target.hostname or target.scheme not in (source.scheme, "https"):
         headers.pop("Cookie", None)
         cookies = {}

@@ -164,6 +164,12 @@ def test_a_redirect_changes_the_method_as_in_scrapy(method, status, then):
     assert (bool(moved.body), "Content-Type" in moved.headers) == (kept, kept)
 
 
+def test_the_referer_is_not_sent_unencrypted_after_a_redirect():
+    sent = Request("https://a.test/", headers={"Referer": "https://a.test/secret"})
+    assert "Referer" in redirected(sent, "https://b.test/").headers
+    assert "Referer" not in redirected(sent, "http://a.test/").headers
+
+
 FORM = """
 import scrapy
 
