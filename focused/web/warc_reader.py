@@ -316,7 +316,7 @@ def _revisited_body(record: WarcRecord, path: Path) -> bytes:
 
 
 def _decode_content(body: bytes, codings: str) -> bytes:
-    """Remove content codings. Raises ValueError or OSError."""
+    """Remove known content codings. Raises ValueError or OSError."""
     for coding in reversed(codings.lower().split(",")):
         name = coding.strip()
         if name in _WINDOWS:
@@ -324,7 +324,7 @@ def _decode_content(body: bytes, codings: str) -> bytes:
         elif name in _STREAMS:
             body = _STREAMS[name](io.BytesIO(body)).read(MAX_BODY_BYTES + 1)
         elif name not in ("", "identity"):
-            raise ValueError(f"the content coding {name[:40]!r} is unknown")
+            break  # such as "utf-8": the crawl takes the body as it is, too
         if len(body) > MAX_BODY_BYTES:
             raise ValueError(f"a body of more than {MAX_BODY_BYTES // 10**6} MB")
     return body

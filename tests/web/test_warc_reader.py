@@ -112,3 +112,12 @@ def test_the_last_of_several_values_counts_where_a_header_has_one(tmp_path):
     (found,) = read(tmp_path, content)
     assert isinstance(found, WarcResponse)
     assert (found.headers["location"], found.headers["link"]) == ("/b", "<a>, <b>")
+
+
+def test_a_body_of_a_coding_that_is_none_is_read_as_it_is(tmp_path):
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: utf-8\r\n\r\n"
+    exchange = HttpExchange(b"GET / HTTP/1.1\r\n\r\n", head, b"a page")
+    page = Fetched("http://a.example/", 200, {}, b"a page", exchange=exchange)
+    (found,) = read(tmp_path, response_record(page))
+    assert isinstance(found, WarcResponse)
+    assert found.body == b"a page"
