@@ -164,7 +164,10 @@ class HostTurns:
                 outcome = await outcome_from_exception(request, error)
             raise
         finally:
-            self._finish(direct_request, _reported(request, direct_request, outcome))
+            is_rules = state_of(request).rules_of == direct_request.host.name
+            if is_rules and not isinstance(outcome, Redirected):
+                outcome = None  # robots.txt is recorded elsewhere
+            self._finish(direct_request, outcome)
 
     async def claim_address(
         self, request: Request, url: str, address: str, direct_request: DirectRequest | None
@@ -208,14 +211,6 @@ class HostTurns:
             crawl = self._slot.crawl
             crawl.hosts.direct_requests.finish(direct_request, outcome, self._clock())
             self._wake()
-
-
-def _reported(
-    request: Request, direct_request: DirectRequest, outcome: Outcome | None
-) -> Outcome | None:
-    """Return the outcome to record; None for robots.txt, which is recorded elsewhere."""
-    is_rules = state_of(request).rules_of == direct_request.host.name
-    return outcome if not is_rules or isinstance(outcome, Redirected) else None
 
 
 class AddressCheck:

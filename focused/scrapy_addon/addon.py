@@ -205,10 +205,8 @@ def _interruptible(settings: BaseSettings) -> Iterator[None]:
 
     Signal handlers stay unchanged if the process is not the crawl's own.
     """
-    if not settings.getbool("FOCUSED_OWNS_PROCESS"):
-        yield
-        return
-    if threading.current_thread() is not threading.main_thread():
+    is_main = threading.current_thread() is threading.main_thread()
+    if not (is_main and settings.getbool("FOCUSED_OWNS_PROCESS")):
         yield
         return
     before = {

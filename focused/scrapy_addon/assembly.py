@@ -187,15 +187,12 @@ def _install_handler(settings: Settings, handler: ComponentFactory, *, replaces_
 
 
 def _install_components(settings: Settings, driver: Driver, parts: DriverParts) -> None:
+    add: Callable[..., None] = settings.set_in_component_priority_dict
     progress = Component("EXTENSIONS", "ProgressExtension", 500, ProgressExtension.of_driver)
     for middleware in _REPLACED_DOWNLOADER_MIDDLEWARES:
-        _set_component(settings, "DOWNLOADER_MIDDLEWARES", middleware, None)
-    _set_component(settings, "DOWNLOADER_MIDDLEWARES", DecodingMiddleware, 590)
-    _set_component(settings, "SPIDER_MIDDLEWARES", RelevanceMiddleware, 950)
+        add("DOWNLOADER_MIDDLEWARES", middleware, None)
+    add("DOWNLOADER_MIDDLEWARES", DecodingMiddleware, 590)
+    add("SPIDER_MIDDLEWARES", RelevanceMiddleware, 950)
     for each in (progress, *parts.components):
         factory = ComponentFactory(each.name, partial(each.make, driver))
-        _set_component(settings, each.setting, factory, each.order)
-
-
-def _set_component(settings: Settings, name: str, component: Any, order: int | None) -> None:
-    settings.set_in_component_priority_dict(name, component, order)
+        add(each.setting, factory, each.order)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import ip_address
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 from urllib.parse import quote, urlsplit
 
 import aiohttp
@@ -32,9 +32,6 @@ from focused.scrapy_addon.http_client import HttpClient, TrackedResponse, head_o
 from focused.scrapy_addon.outcomes import keep_exchange
 from focused.scrapy_addon.request_state import state_of, update_state
 from focused.web.robots.robots_file import MAX_ROBOTS_BYTES
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
 
 
 class ListenedSignals(SignalManager):
@@ -220,7 +217,7 @@ class FocusedDownloadHandler:
     def _is_refused(self, raw: TrackedResponse, request: Request) -> bool:
         length = raw.content_length
         return (length is None or length > _SHORT_BYTES) and self._options.refuses(
-            request, raw.status, raw.headers.get("Content-Type", "")
+            request, raw.status, raw.headers.getall("Content-Type", [""])[-1]
         )
 
     def _response(

@@ -44,7 +44,6 @@ from focused.web.urls import normalize_url
 if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
 
 def _refuse(request: Request, outcome: object, settled: SettledFetch) -> None:
@@ -118,16 +117,19 @@ class CrawlDownloader(Downloader):
         """Download a request in one task, where Scrapy uses three."""
         # Now: the engine counts active requests before it asks for more.
         self.active.add(request)
-        state = state_of(request)
-        if state.settled is not None and not self._slot.has_leased(request):
+        lease = state_of(request).lease if self._slot.has_leased(request) else None
+        if lease is None and state_of(request).settled is not None:
             update_state(request, settled=None, left_out=False, relevance=None)  # of a copied meta
         download = self._download_and_settle(request)
         fetched: Deferred[Any] = Deferred.fromFuture(asyncio.ensure_future(download))
-        return fetched.addBoth(self._ended, request)
+        return fetched.addBoth(self._ended, request, lease)
 
-    def _ended(self, result: Any, request: Request) -> Any:
+    def _ended(self, result: Any, request: Request, lease: int | None) -> Any:
         """Remove the request only when the engine continues: before, the crawl would look idle."""
         self.active.remove(request)
+        if lease is not None and self._slot.is_leased(lease):
+            detail = "cancelled, or changed in place by a middleware"
+            self._pages.settle(lease, Failed(request.url, FailureKind.DROPPED, detail=detail))
         return result
 
     async def _download_and_settle(self, request: Request) -> Response | Request:
@@ -207,6 +209,12 @@ class CrawlDownloader(Downloader):
         if lease is None or not self._slot.has_leased(request):
             return response
         outcome = outcome_from_scrapy_response(request, response, self._clock(), self._clock.real_s)
+        if is_own and isinstance(outcome, Redirected) and request.method != "GET":
+            from focused.scrapy_addon.spider_requests import becomes_get, redirected
+
+            if becomes_get(request, outcome.status):
+                self._settle_replaced(request, "redirected, and requested by GET")
+                return redirected(request, outcome.target, outcome.status)
         settled = await self._pages.parse_and_settle(lease, outcome)
         if settled is None:
             return _ended(request)
@@ -245,12 +253,11 @@ class CrawlDownloader(Downloader):
             raise IgnoreRequest(str(exception)) from exception
         raise exception
 
-    def _settle_replaced(self, request: Request) -> None:
-        """Settle a request that a middleware replaced with another one."""
+    def _settle_replaced(self, request: Request, why: str = "replaced by a middleware") -> None:
+        """Settle a request that another one replaces."""
         lease = state_of(request).lease
         if lease is not None and self._slot.has_leased(request):
-            dropped = Failed(request.url, FailureKind.DROPPED, detail="replaced by a middleware")
-            self._pages.settle(lease, dropped)
+            self._pages.settle(lease, Failed(request.url, FailureKind.DROPPED, detail=why))
 
     def _wants(self) -> Callable[[SettledFetch], bool] | None:
         """Return what tells of the crawl's own pages which the spider wants; None: all."""

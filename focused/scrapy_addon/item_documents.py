@@ -22,6 +22,7 @@ from focused.parser_process import (
     ParsingLimits,
     ParsingStoppedError,
 )
+from focused.scrapy_addon.outcomes import join_headers
 from focused.web.html.document import Document
 from focused.web.html.main_text import require_extraction
 from focused.web.html.text_structure import render_markdown, render_text
@@ -86,12 +87,7 @@ class ItemDocuments:
 
     async def fields_of(self, response: Response, fields: Sequence[str]) -> dict[str, Any]:
         """Return these fields of a page; those of a page without text if it cannot be extracted."""
-        headers = {
-            name.decode("latin-1").lower(): ", ".join(
-                value.decode("latin-1") for value in response.headers.getlist(name)
-            )
-            for name in response.headers
-        }
+        headers = join_headers({name.lower(): each for name, each in response.headers.items()})
         fetched = Fetched(response.url, response.status, headers, response.body)
         try:
             answer = await asyncio.to_thread(self._process.ask, _encode((fetched, fields)))

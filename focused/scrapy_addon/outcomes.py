@@ -34,7 +34,7 @@ from focused.scrapy_addon.name_resolver import (
     system_lookup,
 )
 from focused.scrapy_addon.request_state import state_of, update_state
-from focused.web.http_response import CONDITIONAL_HEADERS, outcome_from_response
+from focused.web.http_response import CONDITIONAL_HEADERS, SINGLE_HEADERS, outcome_from_response
 from focused.web.page import (
     RENDERED_TYPE,
     Failed,
@@ -134,10 +134,6 @@ def _request_head(request: Request) -> bytes:
     )
 
 
-def _is_conditional(request: Request) -> bool:
-    return any(name in request.headers for name in CONDITIONAL_HEADERS)
-
-
 def _header_pairs(headers: Headers) -> list[tuple[str, str]]:
     return [
         (name.decode("latin-1"), value.decode("latin-1"))
@@ -173,8 +169,10 @@ def outcome_from_scrapy_response(
         response.body,
         _elapsed_s(request, now, real_s),
         now,
-        conditional=_is_conditional(request),
+        conditional=any(name in request.headers for name in CONDITIONAL_HEADERS),
     )
+    if "cached" in response.flags:  # the exchange is the 304 that confirmed it
+        update_state(request, exchange=None)
     outcome = with_exchange(request, outcome)
     # The address would be the proxy's.
     if response.ip_address is None or request.meta.get("proxy"):
@@ -197,8 +195,8 @@ def join_headers(headers: Mapping[bytes, Sequence[bytes]]) -> dict[str, str]:
     joined = {}
     for name, values in headers.items():
         between = X_ROBOTS_SEPARATOR if name == b"x-robots-tag" else ", "
-        value = values[0] if len(values) == 1 else between.encode().join(values)
-        joined[name.decode("latin-1")] = value.decode("latin-1")
+        counted = values[-1:] if (key := name.decode("latin-1")) in SINGLE_HEADERS else values
+        joined[key] = between.encode().join(counted).decode("latin-1")
     return joined
 
 

@@ -27,7 +27,7 @@ ACCEPTED_CODINGS = "gzip, deflate"
 """Codings that :func:`decode_robots_response` decodes."""
 
 _WINDOWS = {b"gzip": (31,), b"x-gzip": (31,), b"deflate": (15, -15)}
-_GZIP = b"\x1f\x8b"
+_NO_CODINGS = frozenset((b"", b"identity", b"none", b"utf-8", b"utf8", b"iso-8859-1"))
 
 
 def robots_request(url: str, state: RequestState | None = None) -> Request:
@@ -59,7 +59,7 @@ def decode_robots_response(response: Response) -> Response:
     Raises ContentDecodingError for a wrong, truncated or unexpected coding.
     """
     header = b",".join(response.headers.getlist("Content-Encoding")).lower().split(b",")
-    codings = [coding for each in header if (coding := each.strip()) not in (b"", b"identity")]
+    codings = [coding for each in header if (coding := each.strip()) not in _NO_CODINGS]
     if not codings:
         return response
     body, is_cut = response.body, "download_stopped" in response.flags
@@ -83,7 +83,7 @@ def _inflate(packed: bytes, coding: bytes, *, is_cut: bool) -> bytes:
                 stream = zlib.decompressobj(window)
                 text += stream.decompress(rest, MAX_ROBOTS_BYTES + 1 - len(text))
                 rest = stream.unused_data
-                if not rest.startswith(_GZIP):
+                if not rest.startswith(b"\x1f\x8b"):  # another member of a gzip file
                     break
         except zlib.error:
             continue

@@ -106,8 +106,10 @@ class FocusedScheduler(BaseScheduler):
     def enqueue_request(self, request: Request) -> bool:
         """Queue a request of the spider or a middleware.
 
-        Return False for a duplicate, and for a refused request without errback.
+        Return False for a duplicate, a refused request without errback, and after the end.
         """
+        if not self._slot.is_open:  # Scrapy closes the scheduler before it stops start()
+            return False
         if state_of(request).is_handled:
             return True
         try:
@@ -122,10 +124,6 @@ class FocusedScheduler(BaseScheduler):
                 error,
             )
             return self._refuse(request, error)
-
-    @property
-    def _has_spider_requests(self) -> bool:
-        return "_spider_requests" in vars(self)
 
     @cached_property
     def _spider_requests(self) -> SpiderRequests:
@@ -160,13 +158,13 @@ class FocusedScheduler(BaseScheduler):
             self._session.maintain(now)
         if self._status.is_paused:
             return None
-        if self._has_spider_requests or not self._session.follow_links:
+        if "_spider_requests" in vars(self) or not self._session.follow_links:
+            self._spider_requests.commit(now)
             has_errback = self._spider_requests.has_errback
             for refused in self._slot.crawl.refuse_suspended(has_errback, now):
                 self._notify_refusal(refused)
-        run = self._slot.run
         while not self._refused:
-            step = run.next(now)
+            step = self._slot.run.next(now)
             self._status.note(step)
             if isinstance(step, RefusedRequest):
                 self._notify_refusal(step)

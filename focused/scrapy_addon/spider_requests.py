@@ -23,6 +23,7 @@ from enum import Enum
 from fractions import Fraction
 from pathlib import Path, PosixPath, PurePosixPath
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
 
@@ -130,6 +131,8 @@ def _encode(value: Any, place: str) -> Any:
             raise UnstorableValueError(f"{place} holds {error}") from None
     if isinstance(value, Enum):
         return {_ENUM: [_class_path(kind, place), value.name]}
+    if isinstance(value, str):  # such as lxml's: CrawlSpider puts a link's text into meta
+        return str.__str__(value)
     fields = _fields_of(value)
     if fields is None:
         raise UnstorableValueError(f"{place} is of the type {kind.__module__}.{kind.__qualname__}")
@@ -239,6 +242,7 @@ _IN_MEMORY = "in_memory"
 """Key of a stored value: the process that has the callbacks in memory, and their index."""
 
 _NOT_STORED = frozenset({META_KEY, "download_slot", "download_latency"})
+_OF_BODY = [f"Content-{each}" for each in ("Type", "Length", "Encoding", "Language", "Location")]
 Callbacks = tuple[Callable[..., Any] | None, Callable[..., Any] | None]
 
 
@@ -252,6 +256,7 @@ class SpiderRequests:
         self._in_memory: list[Callbacks] = []
         self._numbers: dict[tuple[int, int], int] = {}
         self._unfiltered = 0
+        self._has_uncommitted = False
         self.spider = spider
 
     def enqueue(self, request: Request) -> bool:
@@ -270,6 +275,7 @@ class SpiderRequests:
         refusal = crawl.enqueuer.refusal_reason(url, parent)
         if refusal is not None:
             raise IgnoreRequest(f"{url} was refused: {refusal}")
+        self._has_uncommitted = True
         return crawl.enqueue_url(
             url,
             _default_score(parent),
@@ -279,6 +285,12 @@ class SpiderRequests:
             found=state.found_as,
             payload=self._payload(request),
         )
+
+    def commit(self, now: float) -> None:
+        """Commit what was queued since the last call, or a kill while hosts wait loses it."""
+        if self._has_uncommitted:
+            self._has_uncommitted = False
+            self._slot.crawl.commit(now)
 
     def restore(self, link: QueuedLink) -> Request | None:
         """Return the spider's request, with the link's current URL.
@@ -291,7 +303,7 @@ class SpiderRequests:
             in_memory = values.pop(_IN_MEMORY, None)
             if "_class" in values:
                 values["_class"] = _request_class(values["_class"])
-            request = request_from_dict(values, spider=self.spider).replace(url=link.url)
+            request = redirected(request_from_dict(values, spider=self.spider), link.url)
         except ValueError as error:
             raise ConfigurationError(
                 f"the request for {link.url} was stored by another spider, or by an earlier state "
@@ -345,6 +357,34 @@ class SpiderRequests:
         if number == len(self._in_memory):
             self._in_memory.append((request.callback, request.errback))
         return number
+
+
+def becomes_get(request: Request, status: int) -> bool:
+    """Whether a redirect of the status is followed by GET, as in Scrapy."""
+    if status == 303:
+        return request.method not in ("GET", "HEAD")
+    return status in (301, 302) and request.method == "POST"
+
+
+def redirected(request: Request, url: str, status: int = 0) -> Request:
+    """Return the request for the URL that it was redirected to.
+
+    As in Scrapy, another origin does not get its credentials.
+    """
+    source, target = urlsplit(normalize_url(request.url) or ""), urlsplit(url)
+    headers, cookies = request.headers.copy(), request.cookies
+    if becomes_get(request, status):
+        for name in _OF_BODY:
+            headers.pop(name, None)
+        request = request.replace(method="GET", body=b"")
+    if source[:2] != target[:2]:
+        headers.pop("Authorization", None)
+    if (source.scheme, target.scheme) == ("https", "http"):  # anybody could read it
+        headers.pop("Referer", None)
+    if source.hostname != target.hostname or target.scheme not in (source.scheme, "https"):
+        headers.pop("Cookie", None)
+        cookies = {}
+    return request.replace(url=url, headers=headers, cookies=cookies)
 
 
 def _request_class(path: str) -> str:

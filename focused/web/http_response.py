@@ -20,6 +20,9 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _GONE = frozenset({404, 410})
 _NOT_MODIFIED = 304
 
+SINGLE_HEADERS = frozenset({"content-type", "location", "retry-after", "etag", "last-modified"})
+"""Headers with one value; if a server sends several, the last counts, as in Scrapy."""
+
 CONDITIONAL_HEADERS = ("If-None-Match", "If-Modified-Since")
 """The headers of a conditional GET (RFC 9110, sections 13.1.2 and 13.1.3)."""
 

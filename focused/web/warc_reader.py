@@ -20,6 +20,7 @@ from fastwarc.stream_io import BrotliReader, ZstdReader
 from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
 
 from focused.files import open_regular_file
+from focused.web.http_response import SINGLE_HEADERS
 from focused.web.page import RENDERED_TYPE
 from focused.web.warc_records import (
     PAYLOAD_DIGEST,
@@ -283,7 +284,8 @@ def parse_response_record(record: WarcRecord, path: Path) -> WarcResponse | None
     headers: dict[str, str] = {}
     for name, value in record.http_headers.to_tuples():
         key = name.lower()
-        headers[key] = f"{headers[key]}, {value}" if key in headers else value
+        joins = key in headers and key not in SINGLE_HEADERS
+        headers[key] = f"{headers[key]}, {value}" if joins else value
     if is_revisit:
         body = _revisited_body(record, path)
     else:
@@ -314,7 +316,7 @@ def _revisited_body(record: WarcRecord, path: Path) -> bytes:
 
 
 def _decode_content(body: bytes, codings: str) -> bytes:
-    """Remove content codings. Raises ValueError or OSError."""
+    """Remove known content codings. Raises ValueError or OSError."""
     for coding in reversed(codings.lower().split(",")):
         name = coding.strip()
         if name in _WINDOWS:
@@ -322,7 +324,7 @@ def _decode_content(body: bytes, codings: str) -> bytes:
         elif name in _STREAMS:
             body = _STREAMS[name](io.BytesIO(body)).read(MAX_BODY_BYTES + 1)
         elif name not in ("", "identity"):
-            raise ValueError(f"the content coding {name[:40]!r} is unknown")
+            break  # such as "utf-8": the crawl takes the body as it is, too
         if len(body) > MAX_BODY_BYTES:
             raise ValueError(f"a body of more than {MAX_BODY_BYTES // 10**6} MB")
     return body

@@ -13,6 +13,7 @@ from tests.support.name_server import at, serve_names
 from tests.support.recorded_web import html
 
 MIDDLEWARE = """
+import asyncio
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 
@@ -20,6 +21,10 @@ class Meddling:
     def process_request(self, request):
         if "ignored" in request.url:
             raise IgnoreRequest("by a middleware")
+        if request.url.endswith("/cancelled"):
+            raise asyncio.CancelledError
+        if request.url.endswith("/changed"):
+            request._set_url(request.url.replace("a.test", "b.test"))
 
     def process_response(self, request, response):
         if "/broken" in request.url:
@@ -95,7 +100,8 @@ def hosts(port: int) -> dict:
         "/instead": ok("instead", "of", "it"),
         "/then": ok("then", "this"),
     }
-    return {"a.test": pages(site), "slow.test": hangs}
+    other = {"/changed": ok("page", "of", "another", "host")}
+    return {"a.test": pages(site), "b.test": pages(other), "slow.test": hangs}
 
 
 CASES = {
@@ -125,6 +131,8 @@ CASES = {
     "not as packed": ("/not-packed", {}, "ContentDecodingError"),
     "ignored by a middleware": ("/ignored", {}, "IgnoreRequest"),
     "broken by a middleware": ("/broken", {}, "ZeroDivisionError"),
+    "cancelled by a middleware": ("/cancelled", {}, "CancelledError"),
+    "changed by a middleware": ("/changed", {}, "callback"),
     "replaced by a middleware": ("/replaced", {}, "callback"),
     "unstorable": ("/page-in-other-words", {}, "UnstorableValueError"),
 }
@@ -142,6 +150,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory, closed_port: int) -> Ran:
     folder = tmp_path_factory.mktemp("ends")
     local = at("127.0.0.1")
     zone = dict.fromkeys(("a.test", "slow.test", "closed.test"), local)
+    zone["b.test"] = at("127.0.0.2")
     with serve_hosts(hosts) as served, serve_names(zone) as names:
         project = write_project(
             folder,

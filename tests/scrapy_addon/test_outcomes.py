@@ -12,7 +12,7 @@ from twisted.internet.error import DNSLookupError
 from focused.scrapy_addon.name_resolver import NoSuchHostError
 from focused.scrapy_addon.outcomes import outcome_from_exception, outcome_from_scrapy_response
 from focused.scrapy_addon.request_state import META_KEY, RequestState
-from focused.web.page import Failed, FailureKind, NotModified, Outcome
+from focused.web.page import Failed, FailureKind, Fetched, HttpExchange, NotModified, Outcome
 
 URL = "http://a.test/x"
 
@@ -36,6 +36,13 @@ def test_an_answer_from_a_cache_has_no_address():
     assert answered(address=None).address == ""
 
 
+def test_a_page_of_a_cache_is_not_archived_as_the_304_that_confirmed_it():
+    confirmed = RequestState(exchange=HttpExchange(b"", b"HTTP/1.1 304 Not Modified\r\n\r\n", b""))
+    request = Request(URL, meta={META_KEY: confirmed})
+    page = Response(URL, 200, body=b"page", flags=["cached"])
+    assert outcome_from_scrapy_response(request, page, now=100.0).exchange is None
+
+
 def test_a_proxys_address_is_not_the_hosts():
     assert answered(proxy="http://proxy.test:3128").address == ""
 
@@ -48,6 +55,15 @@ def test_an_answer_took_until_its_last_byte_not_its_first():
 
 def test_a_clock_that_was_set_back_makes_no_negative_time():
     assert answered(**{META_KEY: RequestState(sent_at=500.0)}).elapsed_s == 0.0
+
+
+def test_the_last_of_several_values_counts_where_a_header_has_one():
+    headers = {"Content-Type": ["text/plain", "text/html; charset=utf-8"], "Link": ["<a>", "<b>"]}
+    found = outcome_from_scrapy_response(
+        Request(URL), Response(URL, 200, headers=headers), now=100.0
+    )
+    assert isinstance(found, Fetched)
+    assert found.headers == {"content-type": "text/html; charset=utf-8", "link": "<a>, <b>"}
 
 
 @pytest.mark.parametrize("header", ["If-None-Match", "If-Modified-Since"])

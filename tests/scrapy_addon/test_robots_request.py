@@ -67,6 +67,14 @@ def test_a_download_that_was_stopped_ends_with_a_whole_line():
     )
 
 
+@pytest.mark.parametrize("coding", ["identity", "none", "UTF-8", "iso-8859-1"])
+def test_a_coding_that_is_none_is_ignored(coding):
+    response = Response(
+        "http://a.test/robots.txt", headers={"Content-Encoding": coding}, body=RULES
+    )
+    assert decode_robots_response(response).body == RULES
+
+
 @pytest.mark.parametrize(
     ("coding", "body"),
     [

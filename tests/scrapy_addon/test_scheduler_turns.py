@@ -6,9 +6,11 @@ from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
+from scrapy import Request
 
-from focused.crawl import PAGE, Fetch
+from focused.crawl import PAGE, Fetch, Wait
 from focused.scrapy_addon import scheduler as scheduling
+from focused.scrapy_addon.crawl_slot import CrawlSlot
 from focused.scrapy_addon.scheduler import FocusedScheduler
 from tests.frontier.steps import link
 
@@ -66,3 +68,18 @@ def test_the_engine_is_not_asked_to_look_again_where_none_was_kept_back(schedule
     scheduler.next_request()
     next_turn()
     assert not scheduler._engine.wake.called
+
+
+def test_a_request_that_start_yields_after_the_end_is_dropped(scheduler):
+    scheduler._slot = CrawlSlot()
+    assert not scheduler.enqueue_request(Request("http://a.test/"))
+
+
+def test_a_spiders_requests_are_committed_though_their_host_is_not_due(scheduler):
+    crawl = scheduler._slot.crawl
+    crawl.enqueuer.refusal_reason.return_value = None
+    crawl.refuse_suspended.return_value = []
+    scheduler._slot.run.next = lambda now: Wait(now + 60)
+    scheduler.enqueue_request(Request("http://a.test/"))
+    scheduler.next_request()
+    crawl.commit.assert_called_once()

@@ -97,6 +97,29 @@ def test_feeds_are_written(tmp_path):
     assert sorted(lines[1:]) == ["http://a.test/,0.9", "http://a.test/blue,0.9"]
 
 
+RULES = """
+from scrapy.linkextractors import LinkExtractor
+from scrapy.spiders import CrawlSpider, Rule
+
+class Mine(CrawlSpider):
+    name = "mine"
+    start_urls = ["http://a.test/"]
+    rules = [Rule(LinkExtractor(), callback="found")]
+
+    def found(self, response):
+        yield {"url": response.url, "link": response.meta["link_text"]}
+"""
+
+
+def test_a_crawl_spider_follows_its_rules(tmp_path):
+    ran = crawl_web(write_project(tmp_path, RULES), web())
+    assert sorted(item["url"] for item in ran.items) == [
+        "http://a.test/blue",
+        "http://a.test/trade",
+    ]
+    assert {item["link"] for item in ran.items} == {"/blue", "/trade"}
+
+
 SCRIPT = """
 import sys
 import scrapy

@@ -1,8 +1,11 @@
 """A spider's queued requests survive the process, with their values."""
 
 import pytest
+from scrapy import Request
 
-from tests.scrapy_addon.own_project import Ran, crawl_own, write_project
+from focused.scrapy_addon.spider_requests import redirected
+from tests.scrapy_addon.own_project import Ran, crawl_own, crawl_web, write_project
+from tests.support.hostile_hosts import pages, serve_hosts
 from tests.support.recorded_web import MemoryWeb, html, page, redirect, served
 
 SPIDER = """
@@ -117,3 +120,75 @@ def test_a_callback_that_is_gone_stops_the_crawl_and_nothing_is_lost(tmp_path):
     assert again.status == 1
     assert "Method 'old' not found" in again.output
     assert again.stats["frontier"] == left
+
+
+LOGGED_IN = """
+import scrapy
+
+class Mine(scrapy.Spider):
+    name = "mine"
+
+    async def start(self):
+        yield scrapy.Request("http://a.test/", headers={"Authorization": "x"}, cookies={"c": "1"})
+
+    def parse(self, response):
+        headers = response.request.headers
+        sent = [name for name in ("Authorization", "Cookie") if name in headers]
+        yield {"url": response.url, "sent": sent}
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "sent"),
+    [("http://a.test/in", ["Authorization", "Cookie"]), ("http://b.test/in", [])],
+)
+def test_credentials_follow_a_redirect_to_their_own_origin_alone(tmp_path, target, sent):
+    web = MemoryWeb(redirect("http://a.test/", target), page(target, html("Whales")))
+    project = write_project(tmp_path, LOGGED_IN, settings={"COOKIES_ENABLED": True})
+    (item,) = crawl_web(project, web).items
+    assert (item["url"], item["sent"]) == (target, sent)
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "then"),
+    [
+        *[("POST", 301, "GET"), ("POST", 302, "GET"), ("PUT", 303, "GET")],
+        *[("PUT", 302, "PUT"), ("POST", 307, "POST"), ("GET", 302, "GET"), ("HEAD", 303, "HEAD")],
+    ],
+)
+def test_a_redirect_changes_the_method_as_in_scrapy(method, status, then):
+    sent = Request("http://a.test/", method=method, body=b"x", headers={"Content-Type": "y"})
+    moved = redirected(sent, "http://a.test/in", status)
+    assert (moved.url, moved.method) == ("http://a.test/in", then)
+    kept = then == method
+    assert (bool(moved.body), "Content-Type" in moved.headers) == (kept, kept)
+
+
+def test_the_referer_is_not_sent_unencrypted_after_a_redirect():
+    sent = Request("https://a.test/", headers={"Referer": "https://a.test/secret"})
+    assert "Referer" in redirected(sent, "https://b.test/").headers
+    assert "Referer" not in redirected(sent, "http://a.test/").headers
+
+
+FORM = """
+import scrapy
+
+class Mine(scrapy.Spider):
+    name = "mine"
+
+    async def start(self):
+        yield scrapy.FormRequest("LOGIN", formdata={"password": "x"}, cb_kwargs={"n": 1})
+
+    def parse(self, response, n):
+        yield {"url": response.url, "method": response.request.method, "n": n}
+"""
+
+
+def test_the_page_behind_a_form_is_requested_by_get(tmp_path):
+    site = {"/login": (302, b"", {"Location": "/in"}), "/in": (200, html("Whales"), {})}
+    with serve_hosts(lambda _: {"127.0.0.1": pages(site)}) as hosts:
+        spider = FORM.replace("LOGIN", hosts.url("127.0.0.1", "/login"))
+        project = write_project(tmp_path, spider, scope="private_addresses = true")
+        (item,) = crawl_own(project).items
+    assert item["url"] == hosts.url("127.0.0.1", "/in")
+    assert (item["method"], item["n"], item["relevance"]) == ("GET", 1, 0.9)

@@ -18,6 +18,7 @@ import pytest
 import scrapy
 from hypothesis import given
 from hypothesis import strategies as st
+from lxml import etree
 
 from focused.scrapy_addon.spider_requests import (
     UnstorableValueError,
@@ -103,6 +104,12 @@ def same(one: Any, other: Any) -> bool:
 )
 def test_a_value_comes_back_with_its_type(value):
     assert same(stored(value), value)
+
+
+def test_text_of_another_class_comes_back_as_plain_text():
+    text = etree.HTML("<a>Whales</a>").xpath("string(//a)")
+    assert type(text) is not str
+    assert same(stored(text), "Whales")
 
 
 def test_an_instant_comes_back_with_its_zone_and_fold():

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from focused.web import warc_reader
-from focused.web.page import Fetched
+from focused.web.page import Fetched, HttpExchange
 from focused.web.warc_reader import DamagedRecord, WarcResponse, read_response, read_responses
 from focused.web.warc_records import response_record
 
@@ -103,3 +103,21 @@ def test_a_fifo_in_place_of_a_file_is_an_error_and_does_not_wait(tmp_path):
     assert read_response(tmp_path / "x.warc.gz", 0) is None
     with pytest.raises(OSError, match="no regular file"):
         list(read_responses(tmp_path / "x.warc.gz"))
+
+
+def test_the_last_of_several_values_counts_where_a_header_has_one(tmp_path):
+    head = b"HTTP/1.1 302 Found\r\nLocation: /a\r\nLocation: /b\r\nLink: <a>\r\nLink: <b>\r\n\r\n"
+    exchange = HttpExchange(b"GET / HTTP/1.1\r\n\r\n", head, b"")
+    content = response_record(Fetched("http://a.example/", 302, {}, b"", exchange=exchange))
+    (found,) = read(tmp_path, content)
+    assert isinstance(found, WarcResponse)
+    assert (found.headers["location"], found.headers["link"]) == ("/b", "<a>, <b>")
+
+
+def test_a_body_of_a_coding_that_is_none_is_read_as_it_is(tmp_path):
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: utf-8\r\n\r\n"
+    exchange = HttpExchange(b"GET / HTTP/1.1\r\n\r\n", head, b"a page")
+    page = Fetched("http://a.example/", 200, {}, b"a page", exchange=exchange)
+    (found,) = read(tmp_path, response_record(page))
+    assert isinstance(found, WarcResponse)
+    assert found.body == b"a page"
