@@ -54,9 +54,11 @@ class IndexedVersions:
     """The version of each page in the index, by the hash of its URL; each change is committed."""
 
     def __init__(self, file: Path) -> None:
-        """Open or create; raises SearchError for a damaged file or an unknown format."""
+        """Open or create; raises SearchError for an unreadable file or an unknown format."""
         self._database = sqlite3.connect(file)
         try:
+            if (fault := self._database.execute("PRAGMA quick_check").fetchone()[0]) != "ok":
+                raise sqlite3.DatabaseError(fault)
             found = self._database.execute("PRAGMA user_version").fetchone()[0]
             if found not in (0, INDEX_FORMAT):
                 raise SearchError(
@@ -70,7 +72,8 @@ class IndexedVersions:
         except sqlite3.Error as error:
             self._database.close()
             raise SearchError(
-                f"{file}: is damaged ({error}); remove {file.parent}, and the index is built again"
+                f"{file}: cannot be used ({error}); if it is damaged, remove {file.parent}, and the "
+                "index is built again"
             ) from error
 
     def get(self, key: int) -> str | None:

@@ -226,6 +226,23 @@ def test_a_damaged_index_says_how_to_mend_it(growing):
         update_index(folder, now=0.0)
 
 
+def test_a_removed_index_is_built_again(growing):
+    folder = growing.topic.output.folder
+    update_index(folder, now=0.0)
+    shutil.rmtree(folder / "search" / "index")
+    assert update_index(folder, now=0.0) == UpdateResult(1, 0, 1)
+    assert urls(folder) == [SEED]
+
+
+def test_damaged_notes_of_the_index_are_named(growing):
+    folder = growing.topic.output.folder
+    update_index(folder, now=0.0)
+    notes = folder / "search" / "indexed.sqlite"
+    notes.write_bytes(notes.read_bytes()[:4096] + b"\xff" * 8192)
+    with pytest.raises(SearchError, match=r"indexed\.sqlite"):
+        update_index(folder, now=0.0)
+
+
 # The command
 
 
