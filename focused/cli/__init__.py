@@ -10,6 +10,7 @@ import gc
 import sys
 from collections.abc import Mapping
 from importlib import import_module
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -114,16 +115,17 @@ class _Commands(click.Group):
         """Run a command; end with status 2 for an error that a user can fix."""
         # What imports create stays; searching it for garbage is a twentieth of a crawl's start.
         gc.set_threshold(_IMPORTED_OBJECTS)
+        if isinstance(sys.stdout, TextIOWrapper):  # titles have characters that a locale may lack
+            sys.stdout.reconfigure(errors="backslashreplace")
         try:
             return super().invoke(ctx)
-        except FocusedError as error:
-            click.echo(f"focused: {error}", err=True)
-            sys.exit(2)
-        except ModuleNotFoundError as error:
-            missing = missing_extra(error, ctx.invoked_subcommand or "focused")
-            if missing is None:
+        except (FocusedError, ModuleNotFoundError) as error:
+            shown: Exception | None = error
+            if isinstance(error, ModuleNotFoundError):
+                shown = missing_extra(error, ctx.invoked_subcommand or "focused")
+            if shown is None:
                 raise
-            click.echo(f"focused: {missing}", err=True)
+            click.echo(f"focused: {shown}", err=True)
             sys.exit(2)
 
 
