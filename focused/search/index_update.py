@@ -72,8 +72,8 @@ class IndexedVersions:
         except sqlite3.Error as error:
             self._database.close()
             raise SearchError(
-                f"{file}: cannot be used ({error}); if it is damaged, remove {file.parent}, and the "
-                "index is built again"
+                f"{file}: cannot be used ({error}); if it is damaged, remove {file.parent}, and "
+                "the index is built again"
             ) from error
 
     def get(self, key: int) -> str | None:
