@@ -33,6 +33,8 @@ from focused.errors import ExtractionError, SearchError
 
 INDEX_FORMAT = 2
 
+_RETRIED = (UNREADABLE, EXTRACTOR_FAILED)
+
 Progress = Callable[[int, int], object]
 """Receives the number of pages that were handled, and of all to handle."""
 
@@ -42,10 +44,10 @@ ExtractedPage = tuple[SelectedPage, StoredDocument, tuple[InLink, ...]]
 def page_version(page: SelectedPage, stored: StoredDocument | None = None) -> str:
     """Return what changes when a page's document changes.
 
-    A ``stored`` document that the extractor failed to make gives no version, so that the next
-    update tries again.
+    A ``stored`` document whose record could not be read, or which the extractor failed to make,
+    gives no version, so that the next update tries again.
     """
-    if stored is not None and stored.reason == EXTRACTOR_FAILED:
+    if stored is not None and stored.reason in _RETRIED:
         return ""
     return f"{page.warc_file}:{page.warc_offset}:{page.model}"
 
@@ -158,9 +160,7 @@ class IndexUpdate:
                 for (position, page), stored in batch
             ]
             self.done += len(batch)
-            self.failed += sum(
-                stored.reason in (UNREADABLE, EXTRACTOR_FAILED) for _, stored in batch
-            )
+            self.failed += sum(stored.reason in _RETRIED for _, stored in batch)
             progress(self.done, total)
 
 

@@ -213,6 +213,16 @@ def test_an_index_without_texts_is_an_error_and_heals_by_the_next_update(growing
     assert CrawlSearch(folder).search(SearchQuery("mammal")).total == 1
 
 
+def test_pages_whose_records_were_away_are_extracted_when_they_are_back(growing):
+    folder = growing.topic.output.folder
+    away = (folder / "pages.warc.gz").rename(folder / "away.gz")
+    with pytest.raises(ExtractionError, match="no page could be extracted"):
+        update_index(folder, now=0.0)
+    away.rename(folder / "pages.warc.gz")
+    update_index(folder, now=0.0)
+    assert CrawlSearch(folder).search(SearchQuery("mammal")).total == 1
+
+
 def test_a_crawl_without_an_index_says_how_to_make_one(tmp_path):
     with pytest.raises(SearchError, match="focused search"):
         CrawlSearch(tmp_path)
