@@ -270,9 +270,11 @@ class CrawlSearch:
 
     def _filters(self, query: SearchQuery) -> Iterator[Query]:
         schema = self._schema
-        for name in ("on_topic", "host", "language"):
-            if wanted := getattr(query, name):
-                yield Query.term_query(schema, name, wanted)
+        if query.on_topic:
+            yield Query.term_query(schema, "on_topic", True)
+        for name, wanted in (("host", query.host), ("language", query.language)):
+            if wanted:
+                yield Query.term_query(schema, name, wanted.lower())
         if query.min_relevance is not None:
             yield Query.range_query(schema, "relevance", FieldType.Float, query.min_relevance, None)
         if query.since is not None:

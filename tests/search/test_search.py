@@ -92,6 +92,7 @@ def test_pages_are_selected_by_topic_host_relevance_and_time(found, crawl):
     on_topic = set(found("sea whale sailors", on_topic=True))
     assert SEED in on_topic < everything
     assert found("whale", host="b.test") == ["http://b.test/"]
+    assert found("whale", host="B.Test") == ["http://b.test/"]
     assert "http://a.test/ships" not in found("sea", min_relevance=0.5)
     assert found("whale", since=9e9) == []
 
