@@ -81,9 +81,7 @@ def is_in_category(category: str, prefix: str) -> bool:
 
 
 def samples_digest(training: Training) -> str:
-    """Return a digest of everything that determines the samples: content of the directory,
-    good categories, and non-default limits and background.
-    """
+    """Return a digest of all that determines the samples; defaults add nothing to it."""
     digest = hashlib.sha256()
     for prefix in training.good:
         digest.update(b"good\0" + prefix.encode() + b"\0")
@@ -97,10 +95,7 @@ def samples_digest(training: Training) -> str:
 
 
 def content_digest(path: Path) -> bytes:
-    """Return the SHA-256 of a file, or of all files below a folder with their names.
-
-    Unreadable files count as empty.
-    """
+    """Return the SHA-256 of a file, or of a folder's files and names; unreadable ones are empty."""
     if not path.is_dir():
         return _file_digest(path)
     digest = hashlib.sha256()
