@@ -13,8 +13,8 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 
 @contextmanager
@@ -101,7 +101,7 @@ def make_private_folder(folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
-def open_regular_file(path: Path) -> BinaryIO:
+def open_regular_file(path: Path) -> BufferedReader:
     """Open a file to read its bytes. Raises OSError for a FIFO, which would wait for a writer."""
     file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(file).st_mode):

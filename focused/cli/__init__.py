@@ -10,6 +10,7 @@ import gc
 import sys
 from collections.abc import Mapping
 from importlib import import_module
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -114,6 +115,8 @@ class _Commands(click.Group):
         """Run a command; end with status 2 for an error that a user can fix."""
         # What imports create stays; searching it for garbage is a twentieth of a crawl's start.
         gc.set_threshold(_IMPORTED_OBJECTS)
+        if isinstance(sys.stdout, TextIOWrapper):  # titles have characters that a locale may lack
+            sys.stdout.reconfigure(errors="backslashreplace")
         try:
             return super().invoke(ctx)
         except FocusedError as error:

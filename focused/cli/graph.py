@@ -66,14 +66,19 @@ def build(
 
     folders = [crawl_folder(path) for path in crawls]
     folder = out or default_graph_folder(folders[0])
-    with writing(folder):
-        info = build_graph(
-            folders,
-            folder,
-            nofollow=not without_nofollow,
-            memory_mb=memory_mb,
-            progress=lambda step: echo(f"focused: {step}", err=True),
-        )
+    try:
+        with writing(folder):
+            info = build_graph(
+                folders,
+                folder,
+                nofollow=not without_nofollow,
+                memory_mb=memory_mb,
+                progress=lambda step: echo(f"focused: {step}", err=True),
+            )
+    except RuntimeError as error:
+        if str(error) != "Query interrupted":  # what DuckDB makes of Ctrl-C
+            raise
+        raise click.Abort from error
     echo(f"focused: {info.nodes:,} pages and {info.links:,} links are in {folder}", err=True)
 
 

@@ -17,7 +17,7 @@ from focused.topic.topic_file import load_topic
 DIRECTORY_HEAD = "# category <TAB> url <TAB> title; lines that begin with # do not count\n"
 """First line of the directory, its only content before samples are found."""
 _EXAMPLE_AGENT = "FocusedBot/0.1 (+https://example.org/about-my-crawler; crawler@example.org)"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def init_topic(name: str, folder: Path, user_agent: str | None) -> tuple[Path, P
 def check_name(name: str) -> None:
     """Raise :class:`ConfigurationError` for an invalid name."""
     if not _NAME.fullmatch(name):
-        raise ConfigurationError(f"{name!r}: a name has letters, digits, '.', '_' and '-'")
+        raise ConfigurationError(f"{name!r}: a name has up to 100 letters, digits, '.', '_', '-'")
 
 
 def write_topic_files(options: NewTopicOptions) -> None:

@@ -11,6 +11,7 @@ was interrupted, even by a kill, goes on with it. So the result does not depend 
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -34,7 +35,7 @@ from focused.corpus.stored_documents import (
     extract_documents,
 )
 from focused.corpus.writers import INDEX_FILE, open_writer
-from focused.errors import ConfigurationError, ExtractionError
+from focused.errors import ConfigurationError, ExtractionError, StateError
 from focused.files import fsync_folder, write_atomically, write_json_atomically
 from focused.web.html.main_text import require_extraction
 
@@ -68,8 +69,9 @@ def export_corpus(
 
     ``now`` is in seconds since the epoch. ``fresh`` removes an earlier export, once the crawl was
     read. Raises ConfigurationError if ``folder`` has another export or foreign files, StateError if
-    the crawl cannot be read, ModuleNotFoundError without the extra ``corpus``, ExtractionError if
-    no page could be extracted, OSError if a file cannot be written.
+    the crawl cannot be read or another export into ``folder`` runs, ModuleNotFoundError without the
+    extra ``corpus``, ExtractionError if no page could be extracted, OSError if a file cannot be
+    written.
     """
     require_extraction()
     settings = read_settings(crawl)
@@ -77,32 +79,36 @@ def export_corpus(
     selection_file = work / "selection.sqlite"
     is_replaced = fresh and work.is_dir()
     arguments = _arguments(crawl, folder, options)
-    is_begun = not is_replaced and _is_begun(folder, arguments)
-    if is_begun and (folder / CARD_FILE).exists():
-        return ExportResult(was_complete=True)
-    if not (is_begun and selection_file.exists()):
-        progress("selecting", 0, 0)
-        selected = work / "next.sqlite"
-        with _folder_to_fill(work):
+    with _folder_to_fill(work), _locked(work):
+        is_begun = not is_replaced and _is_begun(folder, arguments)
+        if is_begun and (folder / CARD_FILE).exists():
+            return ExportResult(was_complete=True)
+        if not (is_begun and selection_file.exists()):
+            progress("selecting", 0, 0)
+            selected = work / "next.sqlite"
             select_pages(crawl, selected, options.pages, now)
-        if is_replaced:
-            _remove_export(folder, selected)
-        write_json_atomically(work / _ARGUMENTS_FILE, arguments)
-        selected.replace(selection_file)
-    with open_selection(selection_file) as selection:
-        result = ExportResult(resumed_at=selection.next_position())
-        _extract(crawl, selection, result.resumed_at, processes, progress, options)
-        _write(selection, folder, options, result, progress)
-        failed = {reason: pages for reason, pages in result.reasons.items() if reason != NO_TEXT}
-        if failed and sum(failed.values()) == selection.totals.selected:
-            selection.drop_documents()  # the next export tries all pages again
-            reasons = ", ".join(f"{reason}: {pages:,}" for reason, pages in sorted(failed.items()))
-            raise ExtractionError(f"{crawl}: no page could be extracted ({reasons})")
-        card = data_card(settings, options, selection.totals, result)
-    _move(work / "files", folder)
-    write_atomically(folder / CARD_FILE, card.encode())
-    selection_file.unlink()
-    return result
+            if is_replaced:
+                _remove_export(folder, selected)
+            write_json_atomically(work / _ARGUMENTS_FILE, arguments)
+            selected.replace(selection_file)
+        with open_selection(selection_file) as selection:
+            result = ExportResult(resumed_at=selection.next_position())
+            _extract(crawl, selection, result.resumed_at, processes, progress, options)
+            _write(selection, folder, options, result, progress)
+            failed = {
+                reason: pages for reason, pages in result.reasons.items() if reason != NO_TEXT
+            }
+            if failed and sum(failed.values()) == selection.totals.selected:
+                selection.drop_documents()  # the next export tries all pages again
+                reasons = ", ".join(
+                    f"{reason}: {pages:,}" for reason, pages in sorted(failed.items())
+                )
+                raise ExtractionError(f"{crawl}: no page could be extracted ({reasons})")
+            card = data_card(settings, options, selection.totals, result)
+        _move(work / "files", folder)
+        write_atomically(folder / CARD_FILE, card.encode())
+        selection_file.unlink()
+        return result
 
 
 @contextmanager
@@ -117,6 +123,20 @@ def _folder_to_fill(folder: Path) -> Iterator[None]:
             for each in made:
                 each.rmdir()
         raise
+
+
+@contextmanager
+def _locked(work: Path) -> Iterator[None]:
+    """Refuse a second export into the same folder at the same time."""
+    descriptor = os.open(work, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StateError(f"{work.parent}: another export into this folder is running") from None
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _arguments(crawl: Path, folder: Path, options: ExportOptions) -> dict[str, Any]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import xxhash
 
+from focused.files import open_regular_file
 from focused.topic import DEFAULT_MAX_SAMPLES, Training
 
 _CONTENT_SCHEME = "sample://"
@@ -81,9 +81,7 @@ def is_in_category(category: str, prefix: str) -> bool:
 
 
 def samples_digest(training: Training) -> str:
-    """Return a digest of everything that determines the samples: content of the directory,
-    good categories, and non-default limits and background.
-    """
+    """Return a digest of all that determines the samples; defaults add nothing to it."""
     digest = hashlib.sha256()
     for prefix in training.good:
         digest.update(b"good\0" + prefix.encode() + b"\0")
@@ -97,28 +95,21 @@ def samples_digest(training: Training) -> str:
 
 
 def content_digest(path: Path) -> bytes:
-    """Return the SHA-256 of a file, or of all files below a folder with their names.
-
-    Unreadable files count as empty.
-    """
+    """Return the SHA-256 of a file, or of a folder's files and names; unreadable ones are empty."""
     if not path.is_dir():
         return _file_digest(path)
     digest = hashlib.sha256()
-    for file in _files_below(path):
-        name = file.relative_to(path).as_posix()
-        digest.update(name.encode("utf-8", "surrogateescape") + b"\0" + _file_digest(file))
-    return digest.digest()
-
-
-def _files_below(folder: Path) -> Iterator[Path]:
-    for place, folders, names in os.walk(folder):
+    for place, folders, names in os.walk(path):
         folders.sort()
-        yield from (Path(place) / name for name in sorted(names))
+        for file in (Path(place) / name for name in sorted(names)):
+            name = file.relative_to(path).as_posix()
+            digest.update(name.encode("utf-8", "surrogateescape") + b"\0" + _file_digest(file))
+    return digest.digest()
 
 
 def _file_digest(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
+        with open_regular_file(path) as file:
             return hashlib.file_digest(file, "sha256").digest()
     except OSError:
         return hashlib.sha256().digest()

@@ -13,6 +13,8 @@ from focused.documents.packages import local_name, parse_xml
 _XLINK_HREF = "{http://www.w3.org/1999/xlink}href"
 _BLOCKS = frozenset({"p", "title", "caption", "disp-formula", "verse-line", "preformat", "term"})
 _REFERENCES = frozenset({"mixed-citation", "element-citation", "citation", "nlm-citation"})
+_RECORDS = frozenset({"element-citation", "nlm-citation", "person-group", "name"})
+"""Elements without a text of their own, whose parts are words apart."""
 _SKIPPED = frozenset({"tex-math", "object-id", "issn", "graphic", "label"})
 _DISPLAYED = frozenset(
     {
@@ -130,6 +132,8 @@ def _runs(element: etree._Element, link: str | None = None) -> Iterator[Run]:
     yield element.text or "", link
     for child in element:
         yield from _child_runs(child, link)
+        if local_name(element) in _RECORDS:
+            yield " ", None
 
 
 def _child_runs(child: etree._Element, link: str | None) -> Iterator[Run]:

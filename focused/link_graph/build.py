@@ -283,8 +283,7 @@ def _files(crawl: Path, tables: Path) -> tuple[list[Path], list[Path]]:
     pages, links = found
     if not any(pq.read_metadata(path).num_rows for path in links):
         raise ConfigurationError(
-            f"{crawl}: stores no links, because output.links was false or nothing was "
-            "fetched; crawl again with them"
+            f"{crawl}: stores no links, because no page with links was fetched yet; crawl on"
         )
     return pages, links
 

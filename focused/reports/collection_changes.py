@@ -275,7 +275,8 @@ def read_changes(
 
 def _new_pages(store: StateStore, since: float) -> Iterator[PageChange]:
     for row in starmap(PageRow, page_values(store.tables)):
-        if row.fetched_at >= since and _is_listed(row):
+        # A URL that found no page is in the collection, as one may come.
+        if row.fetched_at >= since and not row.failure and _is_listed(row):
             yield PageChange(
                 "new",
                 row.url,

@@ -81,8 +81,8 @@ def open_index(folder: Path) -> tantivy.Index:
         index = tantivy.Index(make_schema(), path=str(folder))
     except (OSError, ValueError) as error:
         raise SearchError(
-            f"{folder}: the search index cannot be opened ({error}); remove the folder, and it is "
-            "built again"
+            f"{folder}: the search index cannot be opened ({error}); if it is damaged, remove the "
+            "folder, and it is built again"
         ) from error
     analyzer = (
         tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
@@ -105,9 +105,12 @@ def update_index(
     ConfigurationError if it kept no WARC, SearchError if the index is damaged or in use,
     ExtractionError if it has no page whose text could be extracted.
     """
+    notes = crawl / "search/indexed.sqlite"
+    if not (crawl / "search/index/meta.json").exists():
+        notes.unlink(missing_ok=True)
     with open_update(
         crawl,
-        crawl / "search/indexed.sqlite",
+        notes,
         PageFilter(min_relevance=0.0),
         now,
         lambda version, page: version == page_version(page),
@@ -267,9 +270,11 @@ class CrawlSearch:
 
     def _filters(self, query: SearchQuery) -> Iterator[Query]:
         schema = self._schema
-        for name in ("on_topic", "host", "language"):
-            if wanted := getattr(query, name):
-                yield Query.term_query(schema, name, wanted)
+        if query.on_topic:
+            yield Query.term_query(schema, "on_topic", True)
+        for name, wanted in (("host", query.host), ("language", query.language)):
+            if wanted:
+                yield Query.term_query(schema, name, wanted.lower())
         if query.min_relevance is not None:
             yield Query.range_query(schema, "relevance", FieldType.Float, query.min_relevance, None)
         if query.since is not None:

@@ -33,6 +33,8 @@ from focused.errors import ExtractionError, SearchError
 
 INDEX_FORMAT = 2
 
+_RETRIED = (UNREADABLE, EXTRACTOR_FAILED)
+
 Progress = Callable[[int, int], object]
 """Receives the number of pages that were handled, and of all to handle."""
 
@@ -42,10 +44,10 @@ ExtractedPage = tuple[SelectedPage, StoredDocument, tuple[InLink, ...]]
 def page_version(page: SelectedPage, stored: StoredDocument | None = None) -> str:
     """Return what changes when a page's document changes.
 
-    A ``stored`` document that the extractor failed to make gives no version, so that the next
-    update tries again.
+    A ``stored`` document whose record could not be read, or which the extractor failed to make,
+    gives no version, so that the next update tries again.
     """
-    if stored is not None and stored.reason == EXTRACTOR_FAILED:
+    if stored is not None and stored.reason in _RETRIED:
         return ""
     return f"{page.warc_file}:{page.warc_offset}:{page.model}"
 
@@ -54,9 +56,11 @@ class IndexedVersions:
     """The version of each page in the index, by the hash of its URL; each change is committed."""
 
     def __init__(self, file: Path) -> None:
-        """Open or create; raises SearchError for a damaged file or an unknown format."""
+        """Open or create; raises SearchError for an unreadable file or an unknown format."""
         self._database = sqlite3.connect(file)
         try:
+            if (fault := self._database.execute("PRAGMA quick_check").fetchone()[0]) != "ok":
+                raise sqlite3.DatabaseError(fault)
             found = self._database.execute("PRAGMA user_version").fetchone()[0]
             if found not in (0, INDEX_FORMAT):
                 raise SearchError(
@@ -70,7 +74,8 @@ class IndexedVersions:
         except sqlite3.Error as error:
             self._database.close()
             raise SearchError(
-                f"{file}: is damaged ({error}); remove {file.parent}, and the index is built again"
+                f"{file}: cannot be used ({error}); if it is damaged, remove {file.parent}, and "
+                "the index is built again"
             ) from error
 
     def get(self, key: int) -> str | None:
@@ -155,9 +160,7 @@ class IndexUpdate:
                 for (position, page), stored in batch
             ]
             self.done += len(batch)
-            self.failed += sum(
-                stored.reason in (UNREADABLE, EXTRACTOR_FAILED) for _, stored in batch
-            )
+            self.failed += sum(stored.reason in _RETRIED for _, stored in batch)
             progress(self.done, total)
 
 

@@ -36,7 +36,8 @@ NO_LIMIT = "no limit"
 _MEANINGS: Mapping[str, Mapping[str, str]] = {
     "": {
         "name": (
-            "Names the model, the crawl's folder and the reports: letters, digits, `.`, `_`, `-`."
+            "Names the model, the crawl's folder and the reports: up to 100 letters, digits, `.`, "
+            "`_`, `-`."
         ),
         "description": "For readers; the crawl does not use it.",
     },

@@ -8,6 +8,7 @@ import networkx as nx
 import pyarrow.parquet as pq
 import pytest
 
+from focused.link_graph.build import LinkTables
 from tests.support.command import focused
 from tests.support.crawl_folders import good_page, page, write_crawl
 
@@ -37,6 +38,15 @@ def folder(crawl: Path) -> Path:
     made = crawl.with_name("whales-graph")
     assert done.stderr.splitlines()[-1] == f"focused: 4 pages and 5 links are in {made}"
     return made
+
+
+def test_ctrl_c_in_a_query_ends_a_build_without_a_traceback(crawl, tmp_path, monkeypatch):
+    def query(tables):
+        raise RuntimeError("Query interrupted")  # as DuckDB does
+
+    monkeypatch.setattr(LinkTables, "number", query)
+    done = graph("build", crawl, "--out", tmp_path / "graph", status=1)
+    assert "Aborted!" in done.output
 
 
 def test_links_of_a_page_are_listed(folder):

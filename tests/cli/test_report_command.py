@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from focused.cli import main
 from tests.support.command import focused
 from tests.support.crawl_folders import good_page, page, write_crawl
 from tests.support.crawling import write_topic
@@ -28,6 +30,13 @@ def test_the_only_crawl_answers_and_is_named(command):
     crawl("whales")
     done = focused(*command)
     assert "focused: reporting the crawl in crawls/whales\n" in done.stderr
+
+
+@pytest.mark.parametrize("command", [("report",), ("why", PAGE)], ids=["report", "why"])
+def test_a_title_with_characters_that_the_locale_lacks_is_escaped(command):
+    write_crawl(Path("crawls/whales"), [good_page(PAGE, title="鯨")], settings={"policy": "bfs"})
+    done = CliRunner(charset="ascii").invoke(main, command)
+    assert "\\u9be8" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,8 @@ def test_any_keyword_comes_back_out_of_the_topic_file_as_it_was_reported(idea, w
         ({"keywords": ("*",)}, "has no word"),
         ({"keywords": ()}, "at least one keyword"),
         ({"user_agent": "me"}, "--user-agent"),
-        ({"name": "a/b"}, "a name has letters"),
+        ({"name": "a/b"}, "a name has up to 100 letters"),
+        ({"name": "a" * 101}, "a name has up to 100 letters"),
     ],
 )
 def test_what_can_be_no_topic_is_reported_by_its_option_and_leaves_nothing(idea, changed, message):

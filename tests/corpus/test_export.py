@@ -239,6 +239,15 @@ def test_a_complete_export_is_not_repeated(crawl, tmp_path):
     assert files(tmp_path / "out") == before
 
 
+def test_a_second_export_at_the_same_time_is_refused(crawl, tmp_path):
+    def export_again(*_):
+        with pytest.raises(StateError, match="another export into this folder is running"):
+            export(crawl, tmp_path / "out", fresh=True)
+
+    export(crawl, tmp_path / "out", progress=export_again)
+    assert (tmp_path / "out" / CARD_FILE).exists()
+
+
 def test_other_arguments_are_refused_and_fresh_replaces(crawl, tmp_path):
     export(crawl, tmp_path / "out")
     with pytest.raises(ConfigurationError, match=r"other arguments \(form, pages\)"):

@@ -112,6 +112,12 @@ def test_the_same_content_has_the_same_digest_wherever_it_lies(tmp_path):
     assert content_digest(one) == content_digest(two)
 
 
+def test_a_fifo_in_a_folder_of_pages_is_not_waited_for(tmp_path):
+    folder = written(tmp_path / "pages" / "Food" / "brie.txt", b"Brie").parents[1]
+    os.mkfifo(folder / "Food" / "pipe.txt")
+    assert content_digest(folder)
+
+
 @pytest.mark.parametrize("change", ["Food/brie.txt", "Food/gouda.txt"])
 def test_a_changed_or_a_new_page_changes_the_digest(tmp_path, change):
     folder = written(tmp_path / "pages" / "Food" / "brie.txt", b"Brie").parents[1]

@@ -286,6 +286,16 @@ def test_tables_figures_and_alternatives_of_an_article_are_read(body, blocks):
     assert jats_blocks(body) == blocks
 
 
+@pytest.mark.parametrize("kind", ["element-citation", "nlm-citation"])
+def test_the_parts_of_a_reference_are_words_apart(kind):
+    name = "<name><surname>{}</surname><given-names>{}</given-names></name>"
+    people = name.format("Ahab", "C") + name.format("Starbuck", "M")
+    title = "<article-title>A whale</article-title><source>Sea</source><year>1851</year>"
+    cited = f"<{kind}><person-group>{people}</person-group>{title}</{kind}>"
+    references = f"<back><ref-list><ref>{cited}</ref></ref-list></back>"
+    assert "Ahab C Starbuck M A whale Sea 1851" in jats_blocks("<p>text</p>", references)[1][1]
+
+
 def test_an_articles_floats_follow_its_text():
     floats = f"<back><p>end</p></back><floats-group>{FIGURE}{ROWS}</floats-group>"
     expected = [(PARAGRAPH, "text"), CAPTION, WHALE_TABLE, (PARAGRAPH, "end")]

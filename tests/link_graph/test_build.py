@@ -144,7 +144,7 @@ def test_folders_that_are_no_graph_are_refused(tmp_path):
         build_graph([folder], folder)
     build_graph([folder], tmp_path / "graph")
     empty = crawl(tmp_path / "empty", [A], [])
-    with pytest.raises(ConfigurationError, match="stores no links"):
+    with pytest.raises(ConfigurationError, match="no page with links was fetched"):
         build_graph([empty], tmp_path / "third")
     (tmp_path / "graph/graph.json").write_text('{"format": 99}')
     with pytest.raises(StateError, match=r"graph\.json: is damaged"):

@@ -14,12 +14,12 @@ from focused.reports.collection_changes import PageChange, read_changes, to_atom
 from focused.storage.state_store import StateStore
 from focused.topic import DeepWeb, Scope
 from focused.web.feeds import parse_feed
-from focused.web.page import Fetched
+from focused.web.page import FailureKind, Fetched
 from tests.crawl.test_oai_repository import PapersSite
 from tests.support.continuous_crawl import BACK, DAY_S, HOME, LEFT, MOVED, NEWS, SHIPS, TARGET
 from tests.support.oai_repository import BASE
 from tests.support.search_site import HOST, ROOT, SearchSite
-from tests.support.simulated import START, Simulation, topic
+from tests.support.simulated import START, Simulation, failed, page, site, topic
 
 EVERY_PAGE = Scope(near_duplicates=False)
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -51,6 +51,14 @@ def test_each_change_is_listed_once_in_order_of_time(living_crawl):
 def test_pages_of_the_first_harvest_are_new_since_its_beginning(living_crawl):
     found = changes(living_crawl, START)
     assert {url for kind, url in found if kind == "new"} >= {HOME, NEWS, LEFT, SHIPS}
+
+
+def test_a_url_without_a_page_is_no_new_page(tmp_path):
+    missing = failed("http://a.test/whales", FailureKind.GONE)
+    web = site(page("http://a.test/", "/whales"), missing)
+    crawl = Simulation(topic(tmp_path, "http://a.test/"), web)
+    crawl.run().close()
+    assert changes(crawl.topic.output.folder, START) == [("new", "http://a.test/")]
 
 
 def test_a_page_that_stays_gone_is_no_news(living_crawl):

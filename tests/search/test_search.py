@@ -92,6 +92,7 @@ def test_pages_are_selected_by_topic_host_relevance_and_time(found, crawl):
     on_topic = set(found("sea whale sailors", on_topic=True))
     assert SEED in on_topic < everything
     assert found("whale", host="b.test") == ["http://b.test/"]
+    assert found("whale", host="B.Test") == ["http://b.test/"]
     assert "http://a.test/ships" not in found("sea", min_relevance=0.5)
     assert found("whale", since=9e9) == []
 
@@ -213,6 +214,16 @@ def test_an_index_without_texts_is_an_error_and_heals_by_the_next_update(growing
     assert CrawlSearch(folder).search(SearchQuery("mammal")).total == 1
 
 
+def test_pages_whose_records_were_away_are_extracted_when_they_are_back(growing):
+    folder = growing.topic.output.folder
+    away = (folder / "pages.warc.gz").rename(folder / "away.gz")
+    with pytest.raises(ExtractionError, match="no page could be extracted"):
+        update_index(folder, now=0.0)
+    away.rename(folder / "pages.warc.gz")
+    update_index(folder, now=0.0)
+    assert CrawlSearch(folder).search(SearchQuery("mammal")).total == 1
+
+
 def test_a_crawl_without_an_index_says_how_to_make_one(tmp_path):
     with pytest.raises(SearchError, match="focused search"):
         CrawlSearch(tmp_path)
@@ -223,6 +234,23 @@ def test_a_damaged_index_says_how_to_mend_it(growing):
     update_index(folder, now=0.0)
     (folder / "search" / "index" / "meta.json").write_text("{")
     with pytest.raises(SearchError, match="remove the folder"):
+        update_index(folder, now=0.0)
+
+
+def test_a_removed_index_is_built_again(growing):
+    folder = growing.topic.output.folder
+    update_index(folder, now=0.0)
+    shutil.rmtree(folder / "search" / "index")
+    assert update_index(folder, now=0.0) == UpdateResult(1, 0, 1)
+    assert urls(folder) == [SEED]
+
+
+def test_damaged_notes_of_the_index_are_named(growing):
+    folder = growing.topic.output.folder
+    update_index(folder, now=0.0)
+    notes = folder / "search" / "indexed.sqlite"
+    notes.write_bytes(notes.read_bytes()[:4096] + b"\xff" * 8192)
+    with pytest.raises(SearchError, match=r"indexed\.sqlite"):
         update_index(folder, now=0.0)
 
 

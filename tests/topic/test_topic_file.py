@@ -488,7 +488,12 @@ def test_a_wrong_file_of_seeds_is_reported(folder, seeds, message):
         (
             '"databases"',
             '"../etc"',
-            'name: "../etc" must be letters, digits, ".", "_" and "-": it names files',
+            'name: "../etc" must be up to 100 letters, digits, ".", "_", "-": it names files',
+        ),
+        (
+            "databases",
+            "d" * 101,
+            f'name: "{"d" * 101}" must be up to 100 letters, digits, ".", "_", "-": it names files',
         ),
         (
             '["https://docs.python.org/3/"]',
@@ -503,7 +508,15 @@ def test_a_wrong_file_of_seeds_is_reported(folder, seeds, message):
         ('["Top/Databases"]', "[]", NO_CATEGORIES),
         ('["Top/Databases"]', '["/"]', NO_CATEGORIES),
     ],
-    ids=["no name", "a name of no file", "no seeds", "no directory", "no topic", "all topics"],
+    ids=[
+        "no name",
+        "a name of no file",
+        "long name",
+        "no seeds",
+        "no directory",
+        "no topic",
+        "all topics",
+    ],
 )
 def test_what_a_topic_lacks_is_reported(folder, old, new, message):
     message = message.replace("{folder}", str(folder))
