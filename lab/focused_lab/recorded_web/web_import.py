@@ -99,7 +99,11 @@ def import_warc(
             if best[key][1] != number:
                 duplicates += 1
                 continue
-            taken += writer.add(key, record.status, record.headers, record.body, record.recorded_at)
+            date = record.recorded_at
+            try:
+                taken += writer.add(key, record.status, record.headers, record.body, date)
+            except ValueError:  # in UTC, the date is beyond those of datetime
+                skipped += 1
         known, unknown = _known_labels(writer, labels)
         writer.finish(known, {"source": "WARC files: " + ", ".join(file.name for file in files)})
     return ImportedWeb(folder, taken, skipped, damaged, duplicates, unknown)
