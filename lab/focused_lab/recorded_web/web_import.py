@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
-from focused.errors import RecordedWebError
+from focused.errors import RecordedWebError, os_errors_as
 from focused.web.warc_reader import DamagedRecord, WarcResponse, read_responses
 from focused_lab.recorded_web.conditional_requests import http_date
 from focused_lab.recorded_web.recorded_web import RecordedWebWriter
@@ -134,9 +134,10 @@ def _responses(files: Sequence[Path]) -> Iterator[tuple[int, WarcResponse | Dama
     """Yield all responses of all files, numbered."""
     number = 0
     for file in files:
-        for record in read_responses(file):
-            yield number, record
-            number += 1
+        with os_errors_as(RecordedWebError, f"{file} cannot be read"):
+            for record in read_responses(file):
+                yield number, record
+                number += 1
 
 
 def _best_responses(files: Sequence[Path]) -> tuple[dict[str, tuple[bool, int]], int, int]:
