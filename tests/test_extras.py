@@ -1,17 +1,19 @@
 """Each extra alone, installed from the wheel by the oldest supported pip, runs its commands.
 
 The wheel without extras is installed once. Each extra has an environment of its own that sees the
-first, so that only the libraries of the extra are installed there.
+first, so that only the libraries of the extra are installed there. In one more environment all
+libraries are as old as pyproject.toml allows.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tomllib
 import venv
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 
@@ -31,6 +33,7 @@ OWN_VARIABLES = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")  # the first run compi
 OLDEST_PIP = "23.0.1"
 """The pip of Debian 12."""
 
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 NO_SERVER = "127.0.0.1:9"
 NO_ADDRESS = "192.0.2.1"
 REPLAY = ("-s", "FOCUSED_REPLAY={replay}")
@@ -165,8 +168,7 @@ def crawled_by_wheel(folder: Path, replay: str) -> Installed:
 
 
 def test_every_extra_of_users_is_tried():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = set(project["optional-dependencies"]) - {"all", "dev", "docs"}
+    extras = set(PROJECT["optional-dependencies"]) - {"all", "dev", "docs"}
     assert COMMANDS.keys() | IMPORTS.keys() == extras
 
 
@@ -177,6 +179,34 @@ def test_an_extra_alone_has_all_that_its_command_needs(installed, tmp_path, extr
     base = site_packages(installed.environment)
     (site_packages(environment) / "base.pth").write_text(f"{base}\n")
     pip_install(installed, environment, f"focused-crawler[{extra}] @ {installed.wheel.as_uri()}")
+    check_extra(installed, environment, extra)
+    shutil.rmtree(environment)
+
+
+@pytest.fixture(scope="module")
+def oldest(installed) -> Path:
+    """An environment with all extras, and with the oldest versions that pyproject.toml allows."""
+    environment = installed.folder / "oldest"
+    venv.create(environment, with_pip=False)
+    lab = tomllib.loads((ROOT / "lab" / "pyproject.toml").read_text())["project"]
+    listed = [*PROJECT["dependencies"], *lab["dependencies"]]
+    for extra in COMMANDS.keys() | IMPORTS.keys():
+        listed += PROJECT["optional-dependencies"][extra]
+    bounds = [re.fullmatch(r"([\w-]+)>=([\d.]+)", each) for each in listed]
+    constraints = installed.folder / "oldest.txt"
+    constraints.write_text("".join(f"{each[1]}=={each[2]}.*\n" for each in bounds if each))
+    allowed = replace(installed, constraints=constraints)
+    pip_install(allowed, environment, f"focused-crawler[all] @ {installed.wheel.as_uri()}")
+    return environment
+
+
+@pytest.mark.parametrize("extra", [*COMMANDS, *IMPORTS])
+def test_an_extra_runs_with_the_oldest_versions_of_all_libraries(installed, oldest, extra):
+    check_extra(installed, oldest, extra)
+
+
+def check_extra(installed: Installed, environment: Path, extra: str) -> None:
+    """Check that the command of an extra finds all its libraries, and what it calls in them."""
     if extra in IMPORTS:
         done = run_python(installed, environment, "-c", IMPORTS[extra])
     else:
@@ -188,7 +218,6 @@ def test_an_extra_alone_has_all_that_its_command_needs(installed, tmp_path, extr
                 for word in COMMANDS[extra]
             ),
         )
-    shutil.rmtree(environment)
     assert "Traceback" not in done.stderr
     assert f"focused-crawler[{extra}]" not in done.stderr
     assert (done.returncode != 0) == (extra in ENDS_FOR_WANT_OF), done.stderr

@@ -94,15 +94,17 @@ class SharedLearning:
         """Restore a snapshot; False if it cannot be used."""
         # Copying the state takes longer than all else.
         before = self._restored or self._scorer.state()
+        name = self._storage.name_of(_SNAPSHOT_NAME)
         try:
             snapshot = self._decode(data)
+        except (ValueError, msgspec.MsgspecError) as error:
+            logger.warning("%s: the link scorer's snapshot is ignored: %s", name, error)
+            return False
+        try:
             self._scorer.restore(snapshot.state)
         except Exception:
             # Another process may run another version, or a user's own scorer.
-            logger.exception(
-                "the snapshot %r of the link scorer in the shared storage is ignored",
-                _SNAPSHOT_NAME,
-            )
+            logger.exception("%s: the link scorer's snapshot is ignored", name)
             self._scorer.restore(before)
             return False
         self._latest, self._restored = snapshot.latest, snapshot.state

@@ -249,7 +249,8 @@ class PartitionProcesses:
                         "crawls its hosts"
                     )
             elif (
-                seat.state is not ProcessState.FREE
+                seat.start_at == math.inf  # else it is yet to be started
+                and seat.state is not ProcessState.FREE
                 and now >= seat.heard_at + self._limits.silence_s
             ):
                 self._on_problem(f"partition {n} does not answer: its process is started again")

@@ -48,7 +48,7 @@ _STREAMS = {"br": BrotliReader, "zstd": ZstdReader}
 
 @dataclass(frozen=True, slots=True)
 class WarcResponse:
-    """A response in a WARC file; ``offset`` is in bytes."""
+    """A response in a WARC file; ``offset`` is in bytes, ``recorded_at`` EPOCH without a date."""
 
     url: str
     status: int
@@ -296,7 +296,7 @@ def parse_response_record(record: WarcRecord, path: Path) -> WarcResponse | None
     for name in _TRANSFER_HEADERS:
         headers.pop(name, None)
     headers["content-length"] = str(len(body))
-    return WarcResponse(url, status, headers, body, record.record_date, offset)
+    return WarcResponse(url, status, headers, body, record.record_date or EPOCH, offset)
 
 
 def _revisited_body(record: WarcRecord, path: Path) -> bytes:

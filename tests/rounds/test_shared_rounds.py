@@ -138,6 +138,15 @@ def test_a_new_driver_waits_until_the_processes_of_the_last_one_send_nothing(cra
     assert min(rounds.pauses_s()) >= DELAY_S - 1e-6
 
 
+def test_a_process_that_is_yet_to_be_started_is_not_called_silent(crawls):
+    rounds = crawls(budget=Budget(pages=40))
+    rounds.run_until_driver_dies(2.7)
+    rounds.abandon()
+    rounds.run()
+    assert any("waiting" in problem for problem in rounds.problems)
+    assert not any("does not answer" in problem for problem in rounds.problems)
+
+
 def test_a_stopped_crawl_goes_on_from_the_storage_at_once(crawls):
     rounds = crawls()
     driver = rounds.driver()

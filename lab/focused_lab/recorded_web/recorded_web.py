@@ -15,7 +15,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -24,7 +24,7 @@ from typing import BinaryIO, Protocol, Self
 
 from fastwarc.warc import ArchiveIterator
 
-from focused.errors import RecordedWebError
+from focused.errors import RecordedWebError, os_errors_as
 from focused.files import open_regular_file, write_json_atomically
 from focused.web.html.parse import parse_page
 from focused.web.http_response import outcome_from_response
@@ -253,11 +253,12 @@ class RecordedWebWriter:
         self._details: dict[str, object] = {"name": name, "builder": builder}
         self._index = WebIndex()
         _refuse_foreign(folder)
-        folder.parent.mkdir(parents=True, exist_ok=True)
         self._part = folder.parent / f".{folder.name}.{os.getpid()}.part"
-        shutil.rmtree(self._part, ignore_errors=True)
-        self._part.mkdir()
-        self._warc = (self._part / WARC_FILE).open("wb")
+        with self._writing():
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(self._part, ignore_errors=True)
+            self._part.mkdir()
+            self._warc = (self._part / WARC_FILE).open("wb")
         about = {"software": builder, "isPartOf": name}
         self._warc.write(
             warcinfo_record(record_id_from_name(repr(about)), WARC_FILE, warc_date(0.0), about)
@@ -274,7 +275,7 @@ class RecordedWebWriter:
         """Record one response; return False if the URL is recorded already.
 
         ``recorded_at`` is the record's WARC-Date. Raises ValueError for a URL that cannot be
-        crawled.
+        crawled, RecordedWebError where the disk refuses.
         """
         key = url_key(url)
         if key in self._index.locations:
@@ -286,7 +287,8 @@ class RecordedWebWriter:
         self._index.locations[key] = RecordLocation(
             WARC_FILE, self._warc.tell(), len(member), status
         )
-        self._warc.write(member)
+        with self._writing():
+            self._warc.write(member)
         return True
 
     def __contains__(self, url: str) -> bool:
@@ -300,20 +302,24 @@ class RecordedWebWriter:
         self, labels: Iterable[tuple[str, str]] = (), details: Mapping[str, object] | None = None
     ) -> None:
         """Write labels, index and ``web.json`` (with ``details``), then rename the folder."""
-        self._warc.close()
         if not self._index.locations:
             self.discard()
             raise RecordedWebError(f"nothing to record: {self.folder} would hold no page")
-        write_index(self._part, self._index)
-        write_web_labels(self._part / LABELS_FILE, labels)
-        self._details.update(details or {})
-        write_details(self._part, self._details)
-        _replace(self.folder, self._part)
+        with self._writing():
+            self._warc.close()
+            write_index(self._part, self._index)
+            write_web_labels(self._part / LABELS_FILE, labels)
+            self._details.update(details or {})
+            write_details(self._part, self._details)
+            _replace(self.folder, self._part)
 
     def discard(self) -> None:
         """Delete what was recorded."""
         self._warc.close()
         shutil.rmtree(self._part, ignore_errors=True)
+
+    def _writing(self) -> AbstractContextManager[None]:
+        return os_errors_as(RecordedWebError, f"{self.folder} cannot be written")
 
     def __enter__(self) -> Self:
         return self

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 import signal
 import threading
 import time
@@ -317,11 +318,14 @@ _HOP_BY_HOP_HEADERS = frozenset(
     }
 )
 _SLOW_INTERVAL_S = 0.05
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")  # aiohttp refuses to send them
 
 
 def end_to_end_headers(recorded: Mapping[str, str]) -> CIMultiDict[str]:
     """Return the recorded headers that apply to a decoded body on a new connection."""
-    headers = CIMultiDict(recorded)
+    headers = CIMultiDict(
+        {name: _CONTROL_CHARACTERS.sub(" ", value) for name, value in recorded.items()}
+    )
     gone = {name.strip().lower() for name in headers.get("Connection", "").split(",")}
     for name in {name.lower() for name in headers} & (_HOP_BY_HOP_HEADERS | gone):
         headers.popall(name)

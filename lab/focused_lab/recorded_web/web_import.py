@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
-from focused.errors import RecordedWebError
+from focused.errors import RecordedWebError, os_errors_as
 from focused.web.warc_reader import DamagedRecord, WarcResponse, read_responses
 from focused_lab.recorded_web.conditional_requests import http_date
 from focused_lab.recorded_web.recorded_web import RecordedWebWriter
@@ -99,7 +99,11 @@ def import_warc(
             if best[key][1] != number:
                 duplicates += 1
                 continue
-            taken += writer.add(key, record.status, record.headers, record.body, record.recorded_at)
+            date = record.recorded_at
+            try:
+                taken += writer.add(key, record.status, record.headers, record.body, date)
+            except ValueError:  # in UTC, the date is beyond those of datetime
+                skipped += 1
         known, unknown = _known_labels(writer, labels)
         writer.finish(known, {"source": "WARC files: " + ", ".join(file.name for file in files)})
     return ImportedWeb(folder, taken, skipped, damaged, duplicates, unknown)
@@ -130,9 +134,10 @@ def _responses(files: Sequence[Path]) -> Iterator[tuple[int, WarcResponse | Dama
     """Yield all responses of all files, numbered."""
     number = 0
     for file in files:
-        for record in read_responses(file):
-            yield number, record
-            number += 1
+        with os_errors_as(RecordedWebError, f"{file} cannot be read"):
+            for record in read_responses(file):
+                yield number, record
+                number += 1
 
 
 def _best_responses(files: Sequence[Path]) -> tuple[dict[str, tuple[bool, int]], int, int]:

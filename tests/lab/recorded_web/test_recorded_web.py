@@ -313,6 +313,12 @@ def test_a_folder_with_other_things_is_never_replaced(tmp_path):
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
 
 
+def test_a_folder_that_cannot_be_made_is_an_error_that_names_it(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(RecordedWebError, match="file/web cannot be written"):
+        RecordedWebWriter(tmp_path / "file" / "web", "mine", "test")
+
+
 def test_a_web_without_pages_is_an_error(tmp_path):
     with (
         RecordedWebWriter(tmp_path / "web", "tiny", "test") as writer,

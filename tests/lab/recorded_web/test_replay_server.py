@@ -37,6 +37,7 @@ WEB = MemoryWeb(
         x_hop="1",
         x_kept="2",
     ),
+    answer("http://a.example/controls", 200, "page", x_odd="a\x00b\x0bc"),
     answer("http://a.example/gone", 410, "gone", content_type="text/plain"),
 )
 
@@ -163,6 +164,11 @@ def test_headers_of_the_recorded_connection_and_coding_are_not_passed_on(site):
     assert not {"x-hop", "content-encoding", "transfer-encoding"} & {
         name.lower() for name in got.headers
     }
+
+
+def test_control_characters_of_a_recorded_header_become_spaces(site):
+    got = asking(site, "http://a.example/controls")
+    assert (got.status, got.headers["x-odd"]) == (200, "a b c")
 
 
 def test_a_page_recorded_without_a_type_gets_none_made_up(site):

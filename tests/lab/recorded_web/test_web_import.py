@@ -12,14 +12,18 @@ from tests.support.recorded_web import body, response_of
 
 
 def http_record(
-    url: str, body: bytes, head: str = "HTTP/1.1 200 OK", kind: str = "response"
+    url: str,
+    body: bytes,
+    head: str = "HTTP/1.1 200 OK",
+    kind: str = "response",
+    date: str = "WARC-Date: 2020-01-02T03:04:05Z",
 ) -> bytes:
     """A WARC record as some other tool may write it, not compressed."""
     block = head.replace("\n", "\r\n").encode() + b"\r\n\r\n" + body
     return (
         (
             f"WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {url}\r\n"
-            "WARC-Date: 2020-01-02T03:04:05Z\r\n"
+            f"{date}\r\n"
             "WARC-Record-ID: <urn:uuid:00000000-0000-0000-0000-000000000000>\r\n"
             f"Content-Type: application/http; msgtype={kind}\r\n"
             f"Content-Length: {len(block)}\r\n\r\n"
@@ -156,6 +160,24 @@ def test_responses_that_cannot_be_crawled_are_skipped_and_counted(tmp_path):
     warc = tmp_path / "crawl.warc"
     warc.write_bytes(
         http_record("http://a b.example/", b"x") + http_record("http://a.example/", b"x")
+    )
+    imported = import_warc([warc], tmp_path / "web", "theirs")
+    assert (imported.responses, imported.skipped) == (1, 1)
+
+
+@pytest.mark.parametrize("date", ["X-Other: 1", "WARC-Date: 2020-01-02T03:04:05"])
+def test_a_response_without_a_readable_date_is_imported(tmp_path, date):
+    warc = tmp_path / "crawl.warc"
+    warc.write_bytes(http_record("http://a.example/", b"home", date=date))
+    assert import_warc([warc], tmp_path / "web", "theirs").responses == 1
+
+
+def test_a_response_of_the_year_10000_is_skipped_and_counted(tmp_path):
+    late = "WARC-Date: 9999-12-31T23:59:59-14:00"
+    warc = tmp_path / "crawl.warc"
+    warc.write_bytes(
+        http_record("http://a.example/late", b"x", date=late)
+        + http_record("http://a.example/", b"x")
     )
     imported = import_warc([warc], tmp_path / "web", "theirs")
     assert (imported.responses, imported.skipped) == (1, 1)
