@@ -137,4 +137,4 @@ lock: $(READY)
 	  pyproject.toml -o requirements.lock
 
 clean:
-	rm -rf $(VENV) build *.egg-info lab/*.egg-info $(COMPILED)
+	rm -rf $(VENV) build lab/build *.egg-info lab/*.egg-info $(COMPILED)
