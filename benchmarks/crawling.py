@@ -38,7 +38,7 @@ urls = {seeds}
 [training]
 directory = ["{root}/training/directories/docweb.tsv"]
 good = ["Top/Computers/Parallel_Computing"]
-model = "{root}/models/parallel-computing.joblib"
+model = "{model}"
 link_prior = "without-docweb"
 [scope]
 allow_hosts = {hosts}
@@ -55,6 +55,31 @@ folder = "{folder}/out"
 """
 
 
+def write_topic(folder: Path, model: Path, seeds: Sequence[str], **limits: int) -> Path:
+    """Write the topic file of a crawl into ``folder``; ``limits`` are concurrency and pages."""
+    path = folder / "benchmark.toml"
+    hosts = json.dumps(addresses())
+    seeds_list = json.dumps(seeds)
+    path.write_text(
+        TOPIC.format(seeds=seeds_list, hosts=hosts, root=ROOT, model=model, folder=folder, **limits)
+    )
+    return path
+
+
+def train_model(web: Path, folder: Path) -> Path:
+    """Train the model once, on pages of the doc web, as a crawl would that can fetch them.
+
+    From their titles alone it has a tenth of the words, and no spam classifier.
+    """
+    model = folder / "benchmark.joblib"
+    if not model.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        topic = write_topic(folder, model, ["http://127.0.1.1/"], concurrency=1, pages=1)
+        command = [sys.executable, "-m", "focused.cli", "train", str(topic), "--web", str(web)]
+        subprocess.run(command, cwd=ROOT, check=True)
+    return model
+
+
 @dataclass(frozen=True, slots=True)
 class Race:
     """One contender on one kind of pages."""
@@ -64,6 +89,7 @@ class Race:
     pages: int
     concurrency: int
     folder: Path
+    model: Path
 
     @property
     def core(self) -> Sequence[str]:
@@ -102,17 +128,9 @@ class Race:
         return [*self.core, sys.executable, script, *map(str, arguments)]
 
     def _topic(self) -> Path:
-        path = self.folder / "benchmark.toml"
-        text = TOPIC.format(
-            seeds=json.dumps(self.site.seeds),
-            hosts=json.dumps(addresses()),
-            root=ROOT,
-            concurrency=self.concurrency,
-            pages=self.pages,
-            folder=self.folder,
+        return write_topic(
+            self.folder, self.model, self.site.seeds, concurrency=self.concurrency, pages=self.pages
         )
-        path.write_text(text)
-        return path
 
     def run(self) -> dict[str, Any]:
         """Crawl, and return the figures."""
@@ -153,6 +171,7 @@ class Race:
 def race(options: argparse.Namespace) -> list[dict[str, Any]]:
     """Run all rounds of all contenders in turn; each round starts with another."""
     runs: list[dict[str, Any]] = []
+    model = train_model(options.web, options.site)
     for kind in options.kinds:
         site = site_of(kind, options.web, options.site / kind, options.port)
         for turn in range(options.rounds):
@@ -160,7 +179,7 @@ def race(options: argparse.Namespace) -> list[dict[str, Any]]:
             for contender in options.contenders[shift:] + options.contenders[:shift]:
                 pages = min(options.pages, site.pages * 3 // 4)
                 trial = Race(
-                    contender, site, pages, options.concurrency, options.folder / contender
+                    contender, site, pages, options.concurrency, options.folder / contender, model
                 )
                 with served(site, trial.servers_core):
                     figures = trial.run()
