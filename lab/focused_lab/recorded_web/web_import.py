@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
 from focused.errors import RecordedWebError, os_errors_as
-from focused.web.warc_reader import DamagedRecord, WarcResponse, read_responses
+from focused.web.warc_reader import MAX_BODY_BYTES, DamagedRecord, WarcResponse, read_responses
 from focused_lab.recorded_web.conditional_requests import http_date
 from focused_lab.recorded_web.recorded_web import RecordedWebWriter
 from focused_lab.recorded_web.web_index import INDEX_PAGE, url_key
@@ -196,12 +196,16 @@ def page_path(relative: PurePosixPath) -> str:
 
 
 def read_html(file: Path) -> bytes:
-    """Return a file's bytes, decompressed; raises OSError."""
-    body = file.read_bytes()
+    """Return a file's bytes, decompressed; raises OSError, also for more than 100 MB."""
+    is_compressed = file.name.lower().endswith(".gz")
     try:
-        return gzip.decompress(body) if file.name.lower().endswith(".gz") else body
+        with gzip.open(file) if is_compressed else file.open("rb") as content:
+            body = content.read(MAX_BODY_BYTES + 1)
     except (EOFError, zlib.error) as error:
         raise OSError(f"{file}: {error}") from error
+    if len(body) > MAX_BODY_BYTES:
+        raise OSError(f"{file}: has more than {MAX_BODY_BYTES:,} bytes")
+    return body
 
 
 def page_headers(body: bytes, modified: datetime) -> dict[str, str]:

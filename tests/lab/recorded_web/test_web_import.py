@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from focused.errors import RecordedWebError
+from focused.web.warc_reader import MAX_BODY_BYTES
 from focused_lab.recorded_web.recorded_web import RecordedWeb
 from focused_lab.recorded_web.web_import import import_html, import_warc
 from tests.support.recorded_web import body, response_of
@@ -74,6 +75,12 @@ def test_robots_txt_is_taken_to_the_root_of_the_host(site, tmp_path):
 
 def test_an_unreadable_file_is_skipped_and_counted(site, tmp_path):
     (site / "broken.html.gz").write_bytes(gzip.compress(b"x" * 999)[:-12])
+    imported = import_html(site, "https://a.example/", tmp_path / "web", "mine")
+    assert (imported.responses, imported.skipped) == (4, 1)
+
+
+def test_a_file_that_grows_beyond_the_limit_is_skipped_and_counted(site, tmp_path):
+    (site / "bomb.html.gz").write_bytes(gzip.compress(bytes(MAX_BODY_BYTES + 1), 1))
     imported = import_html(site, "https://a.example/", tmp_path / "web", "mine")
     assert (imported.responses, imported.skipped) == (4, 1)
 
