@@ -7,6 +7,7 @@ goes to a temporary file beside the target, which then replaces the target.
 from __future__ import annotations
 
 import errno
+import fcntl
 import glob
 import json
 import os
@@ -15,6 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
+
+from focused.errors import StateError
 
 
 @contextmanager
@@ -99,6 +102,20 @@ def make_private_folder(folder: Path) -> None:
     existing folder keeps its own.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+@contextmanager
+def lock_folder(folder: Path, message: str) -> Iterator[None]:
+    """Lock a folder while the block runs; raises StateError with ``message`` if it is locked."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StateError(message) from None
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def open_regular_file(path: Path) -> BufferedReader:

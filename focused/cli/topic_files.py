@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -12,12 +11,11 @@ from focused.cli.common import echo, free_path, read_url_file
 from focused.errors import ConfigurationError
 from focused.files import write_atomically
 from focused.topic import DEFAULT_CRAWLS_FOLDER, Topic
-from focused.topic.topic_file import load_topic
+from focused.topic.topic_file import TOPIC_NAME, load_topic
 
 DIRECTORY_HEAD = "# category <TAB> url <TAB> title; lines that begin with # do not count\n"
 """First line of the directory, its only content before samples are found."""
 _EXAMPLE_AGENT = "FocusedBot/0.1 (+https://example.org/about-my-crawler; crawler@example.org)"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ def init_topic(name: str, folder: Path, user_agent: str | None) -> tuple[Path, P
 
 def check_name(name: str) -> None:
     """Raise :class:`ConfigurationError` for an invalid name."""
-    if not _NAME.fullmatch(name):
+    if not TOPIC_NAME.fullmatch(name):
         raise ConfigurationError(f"{name!r}: a name has up to 100 letters, digits, '.', '_', '-'")
 
 

@@ -11,7 +11,6 @@ was interrupted, even by a kill, goes on with it. So the result does not depend 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -35,8 +34,8 @@ from focused.corpus.stored_documents import (
     extract_documents,
 )
 from focused.corpus.writers import INDEX_FILE, open_writer
-from focused.errors import ConfigurationError, ExtractionError, StateError
-from focused.files import fsync_folder, write_atomically, write_json_atomically
+from focused.errors import ConfigurationError, ExtractionError
+from focused.files import fsync_folder, lock_folder, write_atomically, write_json_atomically
 from focused.web.html.main_text import require_extraction
 
 CARD_FILE = "README.md"
@@ -79,7 +78,8 @@ def export_corpus(
     selection_file = work / "selection.sqlite"
     is_replaced = fresh and work.is_dir()
     arguments = _arguments(crawl, folder, options)
-    with _folder_to_fill(work), _locked(work):
+    is_busy = f"{folder}: another export into this folder is running"
+    with _folder_to_fill(work), lock_folder(work, is_busy):
         is_begun = not is_replaced and _is_begun(folder, arguments)
         if is_begun and (folder / CARD_FILE).exists():
             return ExportResult(was_complete=True)
@@ -123,20 +123,6 @@ def _folder_to_fill(folder: Path) -> Iterator[None]:
             for each in made:
                 each.rmdir()
         raise
-
-
-@contextmanager
-def _locked(work: Path) -> Iterator[None]:
-    """Refuse a second export into the same folder at the same time."""
-    descriptor = os.open(work, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise StateError(f"{work.parent}: another export into this folder is running") from None
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _arguments(crawl: Path, folder: Path, options: ExportOptions) -> dict[str, Any]:

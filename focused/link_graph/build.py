@@ -5,7 +5,6 @@ What DuckDB cannot hold in memory it spills to its work folder.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -22,8 +21,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from focused.archive.crawl_tables import open_tables, stored_columns, table_files
-from focused.errors import ConfigurationError, StateError
-from focused.files import fsync_folder, write_json_atomically
+from focused.errors import ConfigurationError
+from focused.files import fsync_folder, lock_folder, write_json_atomically
 from focused.link_graph.page_graph import (
     GRAPH_FILE,
     GRAPH_FORMAT,
@@ -120,12 +119,7 @@ def _locked(folder: Path) -> Iterator[None]:
         if foreign:
             raise ConfigurationError(f"{folder}: has other files; --out names another folder")
     folder.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise StateError(f"{folder}: another build of this link graph is running") from None
+    with lock_folder(folder, f"{folder}: another build of this link graph is running"):
         for path in folder.glob("build-*"):  # of a build that was killed
             shutil.rmtree(path, ignore_errors=True)
         try:
@@ -134,8 +128,6 @@ def _locked(folder: Path) -> Iterator[None]:
             with suppress(OSError):
                 folder.rmdir()  # a crawl that cannot be read leaves no empty folder
             raise
-    finally:
-        os.close(descriptor)
 
 
 _ROWS = 100_000

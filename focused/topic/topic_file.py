@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _HEAD_KEYS = frozenset(each.name for each in fields(Topic)) - {"path", "sections"}
 
-_TOPIC_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+TOPIC_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _CONTACT_PATTERN = re.compile(r"https?://[^\s/]+\.[^\s/]+|[^\s@<>()]+@[^\s@<>()]+\.[A-Za-z]{2,}")
 _USER_AGENT_EXAMPLE = 'user_agent = "MyBot/1.0 (+https://my.site/bot; me@my.site)"'
 
@@ -135,7 +135,7 @@ def _read_name(head: TomlTable, path: Path) -> str:
     name = head.text("name")
     if "name" not in head.values:
         head.add_error("name", f'required; for example name = "{path.stem}"')
-    elif isinstance(head.values["name"], str) and not _TOPIC_NAME.fullmatch(name):
+    elif isinstance(head.values["name"], str) and not TOPIC_NAME.fullmatch(name):
         head.add_error(
             "name", f'"{name}" must be up to 100 letters, digits, ".", "_", "-": it names files'
         )
