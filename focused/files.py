@@ -17,8 +17,6 @@ from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 
-from focused.errors import StateError
-
 
 @contextmanager
 def atomic_write_path(path: Path) -> Iterator[Path]:
@@ -105,14 +103,14 @@ def make_private_folder(folder: Path) -> None:
 
 
 @contextmanager
-def lock_folder(folder: Path, message: str) -> Iterator[None]:
-    """Lock a folder while the block runs; raises StateError with ``message`` if it is locked."""
+def lock_folder(folder: Path, busy: Exception) -> Iterator[None]:
+    """Lock a folder while the block runs; raises ``busy`` if it is locked, OSError."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise StateError(message) from None
+            raise busy from None
         yield
     finally:
         os.close(descriptor)

@@ -34,7 +34,7 @@ from focused.corpus.stored_documents import (
     extract_documents,
 )
 from focused.corpus.writers import INDEX_FILE, open_writer
-from focused.errors import ConfigurationError, ExtractionError
+from focused.errors import ConfigurationError, ExtractionError, StateError
 from focused.files import fsync_folder, lock_folder, write_atomically, write_json_atomically
 from focused.web.html.main_text import require_extraction
 
@@ -78,8 +78,8 @@ def export_corpus(
     selection_file = work / "selection.sqlite"
     is_replaced = fresh and work.is_dir()
     arguments = _arguments(crawl, folder, options)
-    is_busy = f"{folder}: another export into this folder is running"
-    with _folder_to_fill(work), lock_folder(work, is_busy):
+    busy = StateError(f"{folder}: another export into this folder is running")
+    with _folder_to_fill(work), lock_folder(work, busy):
         is_begun = not is_replaced and _is_begun(folder, arguments)
         if is_begun and (folder / CARD_FILE).exists():
             return ExportResult(was_complete=True)

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from focused.archive.crawl_tables import open_tables, stored_columns, table_files
-from focused.errors import ConfigurationError
+from focused.errors import ConfigurationError, StateError
 from focused.files import fsync_folder, lock_folder, write_json_atomically
 from focused.link_graph.page_graph import (
     GRAPH_FILE,
@@ -119,7 +119,8 @@ def _locked(folder: Path) -> Iterator[None]:
         if foreign:
             raise ConfigurationError(f"{folder}: has other files; --out names another folder")
     folder.mkdir(parents=True, exist_ok=True)
-    with lock_folder(folder, f"{folder}: another build of this link graph is running"):
+    busy = StateError(f"{folder}: another build of this link graph is running")
+    with lock_folder(folder, busy):
         for path in folder.glob("build-*"):  # of a build that was killed
             shutil.rmtree(path, ignore_errors=True)
         try:
