@@ -9,8 +9,8 @@ A feature gives :class:`FeatureParts`, and registers at these places of :class:`
   with the document as HTML, and returns what it finds in it: texts, numbers, lists and
   dictionaries. It runs where the page is parsed, perhaps in another process: it is pure, and a
   function of a module. The result is in :attr:`SettledFetch.findings` under that name;
-- ``core.page_raters`` gets a function likewise. It takes a page and the topic's classifier, and is
-  called again when the classifier is swapped before the page is settled;
+- ``core.page_raters`` gets a function likewise. It takes a page, its classification, and the
+  topic's classifier, and is called again when the classifier is swapped before the page is settled;
 - ``core.converters`` gets a :class:`~focused.crawl.page_parser.PageConverter`, which turns
   responses of other formats into HTML;
 - ``core.page_reviewers`` gets a :class:`~focused.crawl.classified_page.PageReviewer`, which may

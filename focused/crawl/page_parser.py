@@ -48,7 +48,7 @@ UNCLASSIFIED = "\0unclassified"
 ParseFunction = Callable[[Fetched], Page | Failed]
 PageAnalyser = Callable[[Page, Fetched], Any]
 """Returns what a feature finds in a page and its HTML: texts, numbers, lists, dictionaries."""
-PageRater = Callable[[Page, TopicClassifier], Any]
+PageRater = Callable[[Page, Classification, TopicClassifier], Any]
 """Returns what a feature finds in a page by the topic's classifier, which may be swapped."""
 
 
@@ -174,7 +174,7 @@ class PageParser:
         )
         end_stage(Stage.PARSING)
         words, classification = self._classify(page)
-        findings = self.ratings(page)
+        findings = self.ratings(page, classification)
         end_stage(Stage.CLASSIFYING)
         content = content_fingerprint(page)
         hashes = shingles(page.text)[:MAX_SHINGLES] if self.scope.near_duplicates else None
@@ -208,9 +208,9 @@ class PageParser:
         except Exception:
             return None
 
-    def ratings(self, page: Page) -> dict[str, Any]:
+    def ratings(self, page: Page, found: Classification) -> dict[str, Any]:
         """Return what features find in a page by the classifier, by name."""
-        return {name: rate(page, self.classifier) for name, rate in self.raters.items()}
+        return {name: rate(page, found, self.classifier) for name, rate in self.raters.items()}
 
     def with_static_features(self, parsed: ParsedPage) -> ParsedPage:
         """Return a page with the static features of all its links, if the scorer uses them.
@@ -389,7 +389,10 @@ class ResponseParser:
         classification = self._classifier.classify(parsed.page)
         return replace(
             parsed,
-            findings={**parsed.findings, **self.page_parser().ratings(parsed.page)},
+            findings={
+                **parsed.findings,
+                **self.page_parser().ratings(parsed.page, classification),
+            },
             classification=classification,
             classifier=self._classifier.name,
             static_features=None,

@@ -53,9 +53,12 @@ def spam_classifier_of(classifier: TopicClassifier) -> SpamClassifier | None:
     return found if hasattr(found, "evidence") else None
 
 
-def rate_text(page: Page, classifier: TopicClassifier) -> float | None:
-    """Return log-odds that a page's text is spam; None if unknown."""
-    model = spam_classifier_of(classifier)
+def rate_text(page: Page, found: Classification, classifier: TopicClassifier) -> float | None:
+    """Return log-odds that the text of a page on topic is spam; None if unknown.
+
+    Other pages are no harvest, and the spam that the classifier learned from is about the topic.
+    """
+    model = spam_classifier_of(classifier) if found.on_topic else None
     return None if model is None else model.evidence(page)
 
 

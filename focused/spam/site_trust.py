@@ -5,7 +5,7 @@ moved towards the sites that link to it: spammers link to each other, and good s
 them (Gyöngyi, Garcia-Molina, Pedersen, VLDB 2004, "Combating web spam with TrustRank"). Spam links
 to good sites, too, so that this fades with each page that is read, and what stays are the sites
 with which a site exchanges links (Wu and Davison, WWW 2005, "Identifying link farm spam pages").
-The texts of spam are either made, which the mean evidence of its pages
+The texts of spam are either made, which the mean evidence of its pages on topic
 (:class:`~focused.spam.spam_classifier.SpamClassifier`) tells, or copied, which other sites' pages
 tell: a site is as probably spam as the likelier of the two. Sites of seeds and of sample pages were
 chosen by a person: they are trusted, and show how good pages score in this crawl.
@@ -82,14 +82,16 @@ _MAX_PARTNERS = 0xFF
 _MIN_SIGNS_TO_CONVICT = 2
 _MAX_SIGNS_LOG_ODDS = 8.0
 _MAX_COUNTED_SIGNS = 0xFFFF
+_MAX_PAGES = 0xFFFF
 
-_COUNTS = struct.Struct(">If")
+# Earlier versions counted pages with evidence alone, in all four bytes.
+_COUNTS = struct.Struct(">HHf")
 # The four bytes counted second fetches of pages, until format 18.
 _SIGNS = struct.Struct(">BB4xHHH")
 _FORMER_SIGNS = struct.Struct(">4xHHH"), struct.Struct(">4xH")  # of earlier versions
 _KEY_BYTES = 8
 _BASELINE_KEY = b"baseline"
-_NEW_ROW = _COUNTS.pack(0, 0.0)
+_NEW_ROW = _COUNTS.pack(0, 0, 0.0)
 """Of a site of which nothing is known."""
 
 
@@ -97,14 +99,15 @@ _NEW_ROW = _COUNTS.pack(0, 0.0)
 class _SiteEvidence:
     """What is known of a site.
 
-    The number of pages with evidence and its sum; the keys of sites that link here; how many pages
-    hid their content; how many are ``copies`` of other sites' pages, and how many of these were new
-    when they were fetched; ``partners`` counts the sites with which it exchanges links; ``origins``
-    are the keys of sites that it copies from.
+    The number of pages with evidence and its sum; how many have ``no_evidence``; the keys of sites
+    that link here; how many pages hid their content; how many are ``copies`` of other sites' pages,
+    and how many of these were new when they were fetched; ``partners`` counts the sites with which
+    it exchanges links; ``origins`` are the keys of sites that it copies from.
     """
 
-    pages: int = 0
+    with_evidence: int = 0
     total: float = 0.0
+    no_evidence: int = 0
     sources: tuple[bytes, ...] = ()
     hiding: int = 0
     copies: int = 0
@@ -113,7 +116,8 @@ class _SiteEvidence:
     origins: tuple[bytes, ...] = ()
 
     def packed(self) -> bytes:
-        packed = _COUNTS.pack(self.pages, self.total) + b"".join(self.sources)
+        counted = _COUNTS.pack(self.no_evidence, self.with_evidence, self.total)
+        packed = counted + b"".join(self.sources)
         if not self.has_signs:  # nearly all sites
             return packed
         counts = (self.hiding, self.copies, self.taken_over)
@@ -128,11 +132,12 @@ class _SiteEvidence:
     def unpack(cls, raw: bytes) -> _SiteEvidence:
         layout = _LAYOUT_BY_REMAINDER.get(len(raw) % _KEY_BYTES)
         end = len(raw) - (0 if layout is None else layout.size)
-        pages, total, *keys = _counts_and_keys((end - _COUNTS.size) // _KEY_BYTES).unpack_from(raw)
+        layout_of_keys = _counts_and_keys((end - _COUNTS.size) // _KEY_BYTES)
+        no_evidence, with_evidence, total, *keys = layout_of_keys.unpack_from(raw)
         signs = () if layout is None else layout.unpack_from(raw, end)
         origins, partners, *counts = signs if layout is _SIGNS else (0, 0, *signs)
         first = len(keys) - origins
-        found = cls(pages, total, tuple(keys[:first]), *counts)
+        found = cls(with_evidence, total, no_evidence, tuple(keys[:first]), *counts)
         found.origins, found.partners = tuple(keys[first:]), partners
         return found
 
@@ -140,9 +145,22 @@ class _SiteEvidence:
     def has_signs(self) -> bool:
         return bool(self.hiding or self.copies or self.partners)
 
+    def add_page(self, scaled_evidence: float | None) -> None:
+        """Count a page, up to a number beyond which the mean of the evidence says all."""
+        if scaled_evidence is None:
+            self.no_evidence = min(self.no_evidence + 1, _MAX_PAGES)
+        elif self.with_evidence < _MAX_PAGES:
+            self.with_evidence += 1
+            self.total += scaled_evidence
+
+    @property
+    def pages(self) -> int:
+        """All pages that were read."""
+        return self.with_evidence + self.no_evidence
+
     @property
     def own_pages(self) -> int:
-        """Pages with evidence that are no copies."""
+        """Pages that are no copies."""
         return max(self.pages - self.taken_over, 0)
 
     @property
@@ -173,11 +191,11 @@ class _SiteEvidence:
     @property
     def text_log_odds(self) -> float:
         """Of a site of made texts against a good one, by the mean evidence of its pages."""
-        if not self.pages:
+        if not self.with_evidence:
             return 0.0
-        good_sd = math.hypot(_GOOD_SITES_SD, _GOOD_PAGES_SD / math.sqrt(self.pages))
-        spam_sd = math.hypot(_SPAM_SITES_SD, _SPAM_PAGES_SD / math.sqrt(self.pages))
-        return _log_ratio(self.total / self.pages, good_sd, spam_sd)
+        good_sd = math.hypot(_GOOD_SITES_SD, _GOOD_PAGES_SD / math.sqrt(self.with_evidence))
+        spam_sd = math.hypot(_SPAM_SITES_SD, _SPAM_PAGES_SD / math.sqrt(self.with_evidence))
+        return _log_ratio(self.total / self.with_evidence, good_sd, spam_sd)
 
 
 @cache
@@ -270,18 +288,17 @@ class SiteTrust:
         linked_urls: Iterable[str],
         classifier: SpamClassifier,
     ) -> None:
-        """Add a page's evidence to its site's, and its site to the sources of those it links to."""
+        """Add a page to its site, and its site to the sources of those it links to.
+
+        ``evidence`` is None for a page that is not on topic, or too short.
+        """
         key = site_key(url)
         rows = []
         own, is_trusted = self._load(key), self._is_trusted(key)
-        partners = own.partners
-        if evidence is not None:
-            own.pages += 1
-            own.total += self._scaled(evidence, classifier)
-            if is_trusted:
-                self._baseline.pages += 1
-                self._baseline.total += evidence
-                rows.append((_BASELINE_KEY, self._baseline.packed()))
+        own.add_page(None if evidence is None else self._scaled(evidence, classifier))
+        if evidence is not None and is_trusted:
+            self._baseline.add_page(evidence)
+            rows.append((_BASELINE_KEY, self._baseline.packed()))
         linked_keys = dict.fromkeys(map(site_key, linked_urls))
         linked_keys.pop(key, None)
         if len(self._linked) > _MAX_CACHED_PAIRS:
@@ -298,8 +315,7 @@ class SiteTrust:
                     linked.partners += 1
                     own.partners += 1
                 rows.append((linked_key, linked.packed()))
-        if evidence is not None or own.partners != partners:
-            rows.append((key, own.packed()))
+        rows.append((key, own.packed()))
         self._tables.put_many("site_trust", rows)
 
     def has_signs(self, url: str) -> bool:
@@ -364,7 +380,7 @@ class SiteTrust:
     def _scaled(self, evidence: float, classifier: SpamClassifier) -> float:
         baseline = self._baseline
         good_mean = (_BASELINE_PAGES * classifier.good_mean + baseline.total) / (
-            _BASELINE_PAGES + baseline.pages
+            _BASELINE_PAGES + baseline.with_evidence
         )
         return (evidence - good_mean) / (classifier.spam_mean - classifier.good_mean)
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from focused.crawl.spam_filter import rate_text
 from focused.spam.spam_training import fit_spam_classifier, repeat_keywords
-from focused.web.page import FailureKind
+from focused.web.page import Classification, FailureKind, Page
 from tests.support.prose import prose_pages
 from tests.support.simulated import page, raw, site, topic
 from tests.support.whale_models import WhaleClassifier
@@ -79,6 +80,13 @@ def test_report_stores_the_probability_and_changes_nothing(simulate, tmp_path, w
 def test_ignore_rates_nothing(simulate, tmp_path, web, classifier):
     crawl = crawled(simulate, tmp_path, web, classifier, "ignore")
     assert not any("spam" in row for row in crawl.rows.values())
+
+
+def test_only_texts_of_pages_on_topic_are_rated(classifier):
+    spam = repeat_keywords([page.text for page in prose_pages()], 250, random.Random(2))
+    made = Page(SPAM, text=spam)
+    assert rate_text(made, Classification(0.9, on_topic=True), classifier) > 0
+    assert rate_text(made, Classification(0.1, on_topic=False), classifier) is None
 
 
 def test_a_killed_crawl_knows_the_closed_site(simulate, tmp_path, web, classifier):

@@ -268,3 +268,36 @@ def test_copies_of_an_earlier_version_are_read(trust, tables):
         "site_trust", site_key(A), struct.pack(">If16sHHHHH", 0, 0.0, sources, 0, 0, 0, 20, 0)
     )
     assert trust.is_spam_site(A)
+
+
+def test_all_pages_of_an_earlier_version_had_evidence(trust, model, tables):
+    learn(trust, model, B, model.spam_mean, 10)
+    tables.put("site_trust", site_key(A), struct.pack(">If", 10, 10.0))
+    assert trust.site_probability(A) == trust.site_probability(B)
+
+
+def test_pages_without_evidence_leave_the_mean_of_the_others(trust, model):
+    learn(trust, model, A, model.spam_mean, 10)
+    suspect = trust.site_probability(A)
+    for _ in range(50):
+        trust.learn(A, None, (), model)
+    assert trust.site_probability(A) == pytest.approx(suspect)
+
+
+def test_what_linking_sites_say_fades_with_pages_without_evidence_too(trust, model):
+    for number in range(5):
+        site = f"http://spam{number}.test/"
+        learn(trust, model, site, model.spam_mean, 10)
+        trust.learn(site, model.spam_mean, [A], model)
+    suspect = trust.site_probability(A)
+    for _ in range(50):
+        trust.learn(A, None, (), model)
+    assert trust.site_probability(A) < suspect / 3
+
+
+def test_more_pages_than_a_row_counts_change_nothing(trust, model, tables):
+    tables.put("site_trust", site_key(A), struct.pack(">HHf", 0xFFFF, 0xFFFF, float(0xFFFF)))
+    convicted = trust.site_probability(A)
+    for evidence in (model.good_mean, None):
+        trust.learn(A, evidence, (), model)
+    assert trust.site_probability(A) == convicted
