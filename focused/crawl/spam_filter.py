@@ -39,6 +39,8 @@ EVIDENCE, SCRIPT_TARGET = "spam_evidence", "spam_script_target"
 """The findings of :func:`rate_text` and :func:`find_script_target`."""
 SPAM_THRESHOLD = 0.5
 """A page whose probability of being spam reaches this doesn't count as harvest."""
+MIN_RATED_RELEVANCE = 0.1
+"""Texts of pages that are less relevant are not rated."""
 MIN_DOORWAY_WORDS = 100
 
 
@@ -54,11 +56,13 @@ def spam_classifier_of(classifier: TopicClassifier) -> SpamClassifier | None:
 
 
 def rate_text(page: Page, found: Classification, classifier: TopicClassifier) -> float | None:
-    """Return log-odds that the text of a page on topic is spam; None if unknown.
+    """Return log-odds that a page's text is spam; None if unknown, or if it is far off topic.
 
-    Other pages are no harvest, and the spam that the classifier learned from is about the topic.
+    Such a page is no harvest and hardly guides, and the spam of the training is about the topic.
     """
-    model = spam_classifier_of(classifier) if found.on_topic else None
+    if found.relevance < MIN_RATED_RELEVANCE and not found.on_topic:
+        return None
+    model = spam_classifier_of(classifier)
     return None if model is None else model.evidence(page)
 
 

@@ -5,7 +5,7 @@ moved towards the sites that link to it: spammers link to each other, and good s
 them (Gyöngyi, Garcia-Molina, Pedersen, VLDB 2004, "Combating web spam with TrustRank"). Spam links
 to good sites, too, so that this fades with each page that is read, and what stays are the sites
 with which a site exchanges links (Wu and Davison, WWW 2005, "Identifying link farm spam pages").
-The texts of spam are either made, which the mean evidence of its pages on topic
+The texts of spam are either made, which the mean evidence of its pages
 (:class:`~focused.spam.spam_classifier.SpamClassifier`) tells, or copied, which other sites' pages
 tell: a site is as probably spam as the likelier of the two. Sites of seeds and of sample pages were
 chosen by a person: they are trusted, and show how good pages score in this crawl.
@@ -290,7 +290,7 @@ class SiteTrust:
     ) -> None:
         """Add a page to its site, and its site to the sources of those it links to.
 
-        ``evidence`` is None for a page that is not on topic, or too short.
+        ``evidence`` is None for a page whose text was not rated.
         """
         key = site_key(url)
         rows = []

@@ -82,11 +82,15 @@ def test_ignore_rates_nothing(simulate, tmp_path, web, classifier):
     assert not any("spam" in row for row in crawl.rows.values())
 
 
-def test_only_texts_of_pages_on_topic_are_rated(classifier):
-    spam = repeat_keywords([page.text for page in prose_pages()], 250, random.Random(2))
-    made = Page(SPAM, text=spam)
-    assert rate_text(made, Classification(0.9, on_topic=True), classifier) > 0
-    assert rate_text(made, Classification(0.1, on_topic=False), classifier) is None
+@pytest.mark.parametrize(
+    ("relevance", "on_topic", "is_rated"),
+    [(0.9, True, True), (0.2, False, True), (0.01, True, True), (0.01, False, False)],
+)
+def test_texts_far_off_topic_are_not_rated(classifier, relevance, on_topic, is_rated):
+    texts = [page.text for page in prose_pages()]
+    made = Page(SPAM, text=repeat_keywords(texts, 250, random.Random(2)))
+    evidence = rate_text(made, Classification(relevance, on_topic), classifier)
+    assert (evidence is not None) is is_rated
 
 
 def test_a_killed_crawl_knows_the_closed_site(simulate, tmp_path, web, classifier):
