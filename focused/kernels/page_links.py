@@ -7,8 +7,6 @@ never causes recursion.
 
 from __future__ import annotations
 
-import sys
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -36,7 +34,6 @@ MAX_ALTS: Final = 10
 MAX_INLINE: Final = 24  # inline elements kept between a block or link and its parent block
 LABEL_ATTRIBUTES = ("title", "aria-label")
 
-CONTEXT_WORDS: Final = 40
 HEADING_WORDS: Final = 10
 MAX_ANCHOR_CHARS: Final = 300
 MAX_HEADING_CHARS: Final = 500
@@ -44,6 +41,7 @@ MAX_LINK_TITLE_CHARS: Final = 200
 MAX_REL_TOKENS: Final = 8
 
 _HALF: Final = 20
+_BLANK: Final = 32
 _MIN_CONTEXT_CHARS: Final = 30  # a block with fewer characters gives way to its parent
 _MAX_CONTEXT_LEVELS: Final = 2
 _WINDOW_CHARS: Final = 200
@@ -57,9 +55,7 @@ _REL_TOKEN_CHARS: Final = 20
 _NOT_FOLLOWED = frozenset({"nofollow", "ugc", "sponsored"})
 
 Attributes = dict[str, str | None]
-LinkRow = tuple[
-    str, str, str, str, float, bool, int, int, int, str, tuple[str, ...], int, int, bool
-]
+LinkRow = tuple[str, str, str, str, float, bool, str, tuple[str, ...], bool]
 """The fields of :class:`focused.web.page.Link`."""
 
 
@@ -80,7 +76,6 @@ class Block:
         self.depth = depth
         self.path: str | None = None
         self.navigation = False
-        self.group: tuple[int, int] | None = None
 
 
 class RawLink:
@@ -240,14 +235,10 @@ def read_walk(
     target is nofollow, or navigation, only if all its links are. Links beyond ``max_links``
     targets, and links to ``own_url``, are left out; the former are counted.
     """
-    text = "".join(walk.pieces)
-    pieces = walk.pieces
-    offsets = vec[i64]([0] * (len(pieces) + 1))
-    for place in range(len(pieces)):
-        offsets[place + 1] = offsets[place] + len(pieces[place])
+    text, offsets = join_collapsed(walk.pieces)
     headings = []
     for start, end in walk.headings:
-        heading = collapse_whitespace(text[offsets[start] : offsets[end]], MAX_HEADING_CHARS)
+        heading = text[offsets[start] : offsets[end]].lstrip()[:MAX_HEADING_CHARS]
         if heading:
             headings.append(heading)
     targets, cut = _group_by_target(walk.links, own_url, resolve, max_links)
@@ -262,34 +253,53 @@ def read_walk(
                 link, anchor = other, other_anchor
         best.append(link)
         anchors.append(anchor)
-    groups = _group_by_block(best)
     last = max(1, len(best) - 1)
-    heading_words: dict[tuple[int, int], list[str]] = {}
+    headings_above: dict[tuple[int, int], str] = {}
     rows: list[LinkRow] = []
     for url, same in targets.items():
         i = len(rows)
         link = best[i]
-        words = heading_words.get(link.heading)
-        if words is None:
+        above = headings_above.get(link.heading)
+        if above is None:
             start, end = link.heading
-            heading = collapse_whitespace(text[offsets[start] : offsets[end]], MAX_HEADING_CHARS)
-            words = heading_words[link.heading] = heading.split()[:HEADING_WORDS]
-        context, words_before, context_levels = _context(link, text, offsets, words)
+            words = text[offsets[start] : offsets[end]][:MAX_HEADING_CHARS].split()
+            above = headings_above[link.heading] = " ".join(words[:HEADING_WORDS])
+        context = _context(link, text, offsets, above)
         path, navigation = _place(link)
         if navigation:
             for other in same:
                 navigation = navigation and (other is link or _place(other)[1])
         nofollow, rel = _merge_rel(same)
         title = _title(link.attributes, anchors[i])
-        block, siblings = groups[i]
-        rows.append(
-            (
-                *(url, anchors[i], context, path, i / last, nofollow),
-                *(words_before, len(words), context_levels, title, rel, block, siblings),
-                navigation,
-            )
-        )
-    return " ".join(text.split()), headings, rows, cut
+        rows.append((url, anchors[i], context, path, i / last, nofollow, title, rel, navigation))
+    return text, headings, rows, cut
+
+
+def join_collapsed(pieces: list[str]) -> tuple[str, vec[i64]]:
+    """Join pieces and collapse their white space.
+
+    Return the text, and where in it each piece begins and the last one ends; a blank between two
+    pieces belongs to the second.
+    """
+    parts: list[str] = []
+    offsets = vec[i64]([0] * (len(pieces) + 1))
+    length: i64 = 0
+    follows_blank = False  # white space that comes before the next word, if there is one
+    for place, piece in enumerate(pieces):
+        # The only white space that is printable is the blank.
+        is_collapsed = piece.isprintable() and "  " not in piece
+        part = piece.strip() if is_collapsed else " ".join(piece.split())
+        if part:
+            if length > 0 and (follows_blank or piece[0].isspace()):
+                parts.append(" ")
+                length += 1
+            parts.append(part)
+            length += len(part)
+            follows_blank = piece[-1].isspace()
+        elif piece:
+            follows_blank = True
+        offsets[place + 1] = length
+    return "".join(parts), offsets
 
 
 def _group_by_target(
@@ -322,7 +332,7 @@ def _group_by_target(
 
 def _anchor(link: RawLink, text: str, offsets: vec[i64]) -> str:
     """Return the link's text with the alts of its images, else its label."""
-    anchor = collapse_whitespace(text[offsets[link.start] : offsets[link.end]], MAX_ANCHOR_CHARS)
+    anchor = text[offsets[link.start] : offsets[link.end]].lstrip()[:MAX_ANCHOR_CHARS]
     if link.alts:
         anchor = collapse_whitespace(" ".join([anchor, *link.alts]), MAX_ANCHOR_CHARS)
     return anchor or collapse_whitespace(_first(link.attributes, link.label), MAX_ANCHOR_CHARS)
@@ -337,33 +347,53 @@ def _first(attributes: Attributes, names: tuple[str, ...]) -> str:
     return ""
 
 
-def _context(
-    link: RawLink, text: str, offsets: vec[i64], heading_words: list[str]
-) -> tuple[str, int, int]:
+def _context(link: RawLink, text: str, offsets: vec[i64], heading: str) -> str:
     """Return the words of the link's block around it, then the heading above.
 
-    Then the number of words before the link, and of levels. A block with little other text (a list
-    item, a cell) gives way to its parent.
+    A block with little other text (a list item, a cell) gives way to its parent.
     """
     start, end = offsets[link.start], offsets[link.end]
     block = link.block
     first, last = offsets[block.start], offsets[block.end]
-    context_levels = 0
-    while start - first + last - end < _MIN_CONTEXT_CHARS and context_levels < _MAX_CONTEXT_LEVELS:
+    levels = 0
+    while start - first + last - end < _MIN_CONTEXT_CHARS and levels < _MAX_CONTEXT_LEVELS:
         parent = block.parent
         if parent is None:
             break
-        context_levels += 1
+        levels += 1
         block = parent
         first, last = offsets[block.start], offsets[block.end]
-    before = text[max(first, start - _WINDOW_CHARS) : start].rsplit(None, _HALF)
-    after = text[end : min(last, end + _WINDOW_CHARS)].split(None, _HALF)
-    # The rest of the text is one more item.
-    words = before[-_HALF:]
-    words_before = len(words)
-    words += after[:_HALF]
-    words += heading_words
-    return " ".join(words), words_before, context_levels
+    before = _last_words(text, max(first, start - _WINDOW_CHARS), start)
+    after = _first_words(text, end, min(last, end + _WINDOW_CHARS))
+    return " ".join([each for each in (before, after, heading) if each])
+
+
+def _last_words(text: str, first: i64, end: i64) -> str:
+    """Return the last words of a range of a text, as many as stand on one side of a link."""
+    begin: i64 = end
+    words = 0
+    while begin > first:
+        if ord(text[begin - 1]) == _BLANK:
+            words += 1
+            if words == _HALF:
+                break
+        begin -= 1
+    return text[begin:end].strip()
+
+
+def _first_words(text: str, begin: i64, last: i64) -> str:
+    """Return the first words of a range of a text, likewise."""
+    if begin < last and ord(text[begin]) == _BLANK:
+        begin += 1
+    end: i64 = begin
+    words = 0
+    while end < last:
+        if ord(text[end]) == _BLANK:
+            words += 1
+            if words == _HALF:
+                break
+        end += 1
+    return text[begin:end].strip()
 
 
 def _place(link: RawLink) -> tuple[str, bool]:
@@ -454,35 +484,6 @@ def _merge_rel(links: list[RawLink]) -> tuple[bool, tuple[str, ...]]:
         for word in rel[:_REL_CHARS].lower().split():
             tokens[word[:_REL_TOKEN_CHARS]] = None
     return is_nofollow, tuple(list(tokens)[:MAX_REL_TOKENS])
-
-
-def _group_by_block(links: list[RawLink]) -> list[tuple[int, int]]:
-    """Return, for each link, the number of its block and how many of the links that block holds.
-
-    A link's block is the nearest one around it that holds another of the links, else the page.
-    Numbers follow document order. The cost is that of sorting, however deep blocks nest.
-    """
-    order = sorted(range(len(links)), key=lambda i: links[i].start)
-    starts = [links[i].start for i in order]
-    groups = [(0, 1)] * len(links)
-    known = 0
-    before = -1
-    for place, i in enumerate(order):
-        after = starts[place + 1] if place + 1 < len(starts) else sys.maxsize
-        block = links[i].block
-        while before < block.start and block.end < after:
-            parent = block.parent
-            if parent is None:
-                break
-            block = parent
-        group = block.group
-        if group is None:
-            held = bisect_right(starts, block.end) - bisect_left(starts, block.start)
-            group = block.group = (known, held)
-            known += 1
-        groups[i] = group
-        before = links[i].start
-    return groups
 
 
 NAVIGATION_TAGS = frozenset({"nav", "header", "footer", "aside"})

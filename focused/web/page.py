@@ -12,8 +12,6 @@ from enum import StrEnum
 
 import msgspec
 
-NEAR_WORDS = 8
-
 
 class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One hyperlink of a page.
@@ -24,18 +22,11 @@ class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
     with classes: ``"body/div.nav/ul/li/a"``. ``position`` is the link's place among the page's
     links, in [0, 1]. ``nofollow`` is rel=nofollow.
 
-    The first ``words_before`` (0 to 20) words of the context stand before the link, the last
-    ``heading_words`` (0 to 10) are the heading's, the words between (0 to 20) stand after the link.
-    ``context_levels`` (0 to 2) counts the blocks between the link's own block, which has too little
-    text, and the block that the context is from.
-
     ``title`` is the title or aria-label, at most 200 characters, unless the anchor contains it.
     ``rel`` has the lower-case tokens of all links of the page to this target, at most 8 of 20
     characters. It can contain "nofollow" where ``nofollow`` is False.
 
-    ``block`` is the number, in document order, of the nearest block around the link (list, table,
-    paragraph, section or page) that holds another target too. ``siblings`` counts the targets in
-    that block. ``navigation`` is True if all links of the page to this target stand in navigation
+    ``navigation`` is True if all links of the page to this target stand in navigation
     (:func:`~focused.kernels.page_links.is_navigation`) within the first 24 levels of the tree.
 
     A struct, not a dataclass: pages have many links, and structs are created and decoded faster.
@@ -48,36 +39,9 @@ class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
     tag_path: str = ""
     position: float = 0.0
     nofollow: bool = False
-    words_before: int = 0
-    heading_words: int = 0
-    context_levels: int = 0
     title: str = ""
     rel: tuple[str, ...] = ()
-    block: int = 0
-    siblings: int = 1
     navigation: bool = False
-
-    @property
-    def before(self) -> str:
-        """The last 8 words before the link; the i-th from the end is at distance -i.
-
-        This is the <term, distance> feature of Chakrabarti, Punera and Subramanyam (2002), limited
-        to the block of the context.
-        """
-        return " ".join(self.context.split()[: self.words_before][-NEAR_WORDS:])
-
-    @property
-    def after(self) -> str:
-        """The first 8 words after the link; the i-th is at distance i."""
-        words = self.context.split()
-        end = min(len(words) - self.heading_words, self.words_before + NEAR_WORDS)
-        return " ".join(words[self.words_before : end])
-
-    @property
-    def heading(self) -> str:
-        """The first 10 words of the nearest heading (h1 to h6) above the link."""
-        words = self.context.split()
-        return " ".join(words[len(words) - self.heading_words :])
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,3 +79,11 @@ def test_a_link_has_the_words_around_it_and_its_path(source):
     assert (url, anchor, context) == ("/x", "to x", "many words that stand before it, after Head")
     assert (path, navigation) == ("body/ul.nav/li/a", True)
     assert found == read(page_links, html, 5)
+
+
+@given(st.lists(st.text("ab é\u3000\u2009\xa0\x1c\n\t", max_size=6), max_size=12))
+def test_white_space_is_collapsed_across_pieces_and_offsets_are_those_of_their_ends(pieces):
+    text, offsets = page_links.join_collapsed(pieces)
+    joined = [" ".join("".join(pieces[:end]).split()) for end in range(len(pieces) + 1)]
+    assert text == joined[-1]
+    assert [offsets[i] for i in range(len(pieces) + 1)] == list(map(len, joined))

@@ -432,13 +432,8 @@ def test_parsing_never_raises_and_keeps_what_pages_promise(body):
         assert all(normalize_url(url) == url for url in urls)
         assert all(0.0 <= link.position <= 1.0 for link in page.links)
         for link in page.links:
-            near = len(link.before.split()), len(link.after.split())
-            after = len(link.context.split()) - link.words_before - link.heading_words
-            assert near == (min(8, link.words_before), min(8, after))
-            assert len(link.heading.split()) == link.heading_words <= 10
-            assert link.context_levels in range(3)
-            assert 0 <= link.block < len(urls)
-            assert 1 <= link.siblings <= len(urls)
+            assert len(link.context.split()) <= 50
+            assert link.context == " ".join(link.context.split())
         assert page.text == " ".join(page.text.split())
 
 
