@@ -17,7 +17,7 @@ import numpy as np
 from scipy.stats import bootstrap
 
 from focused.classifier.calibration import FloatArray
-from focused.classifier.topic_classifier import TopicClassifier
+from focused.classifier.topic_classifier import TopicClassifier, likeliest_category
 from focused.classifier.training_report import TrainedModel, markdown_table
 from focused.web.page import Classification, Page
 
@@ -115,7 +115,10 @@ def compare_classifiers(
         gain=float(gains.mean()),
         low=low,
         high=high,
-        neighbours=_false_positives_by_category(before, after, truth),
+        neighbours=_join_counts(
+            _false_positives_by_category(old, held_out, before),
+            _false_positives_by_category(new, held_out, after),
+        ),
     )
 
 
@@ -146,17 +149,18 @@ def _make_result(classifications: Sequence[Classification], truth: np.ndarray) -
 
 
 def _false_positives_by_category(
-    before: Sequence[Classification], after: Sequence[Classification], truth: np.ndarray
-) -> tuple[tuple[str, int, int], ...]:
-    """Count false positives by their most likely category, most frequent first."""
-    old, new = (
-        Counter(
-            one.category
-            for one, good in zip(classifications, truth.tolist(), strict=True)
-            if one.on_topic and not good
-        )
-        for classifications in (before, after)
+    classifier: TopicClassifier, held_out: HeldOutPages, found: Sequence[Classification]
+) -> Counter[str]:
+    """Count false positives by their most likely category."""
+    return Counter(
+        likeliest_category(classifier, page)
+        for page, good, one in zip(held_out.pages, held_out.on_topic, found, strict=True)
+        if one.on_topic and not good
     )
+
+
+def _join_counts(old: Counter[str], new: Counter[str]) -> tuple[tuple[str, int, int], ...]:
+    """Return the counts by name, most frequent first."""
     names = sorted({*old, *new}, key=lambda name: (-old[name] - new[name], name))
     return tuple((name, old[name], new[name]) for name in names)
 

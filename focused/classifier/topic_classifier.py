@@ -71,6 +71,15 @@ def score_meanings(classifier: TopicClassifier, texts: Sequence[str]) -> NDArray
     return np.zeros(len(texts)) if score is None else score(texts)
 
 
+def likeliest_category(classifier: TopicClassifier, page: Page) -> str:
+    """Return the most likely category of a page, on topic or not.
+
+    Empty if the classifier has no method ``likeliest_category``.
+    """
+    find = getattr(classifier, "likeliest_category", None)
+    return "" if find is None else find(page)
+
+
 @runtime_checkable
 class HashedPageClassifier(TopicClassifier, Protocol):
     """A topic classifier that needs only the hashed words of a page."""
@@ -199,9 +208,12 @@ class LinearTopicClassifier:
         return Classification(
             temper_relevance(relevance),
             on_topic=relevance >= calibration.threshold,
-            category=self.taxonomy.likeliest(vector),
             untempered=relevance,
         )
+
+    def likeliest_category(self, page: Page) -> str:
+        """Return the most likely category of a page, on topic or not."""
+        return self.taxonomy.likeliest(self.vocabulary.vectorize_page(hash_page(page)))
 
     def decision_function(self, vector: DocumentVector, page: HashedPage) -> float:
         """Return the raw score of a page with its vector, before calibration."""
@@ -284,6 +296,10 @@ class SwappableClassifier:
     def score_meanings(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return log-odds of short texts by meaning, shape (n,)."""
         return score_meanings(self._classifier, texts)
+
+    def likeliest_category(self, page: Page) -> str:
+        """Return the most likely category of a page, on topic or not."""
+        return likeliest_category(self._classifier, page)
 
 
 class ConstantClassifier:

@@ -418,16 +418,20 @@ HARD_FOCUS = "hard focus"
 """The reason counted for links that hard focus doesn't follow."""
 
 
-def follows_links(training: Training, classification: Classification, depth: int) -> bool:
+def follows_links(
+    training: Training, classification: Classification, depth: int, find_category: Callable[[], str]
+) -> bool:
     """Whether the links of a page, ``depth`` links from a seed, are followed.
 
     After Chakrabarti, van den Berg and Dom (1999), "Focused crawling", section 3.1: soft focus
     follows all links and orders them by relevance; hard focus follows only those of pages whose
     most likely category is good. Links of seeds and of pages too short to classify are always
     followed. A classifier without categories decides by whether the page is on topic.
+    ``find_category`` returns the page's most likely category, or an empty string.
     """
     if training.focus != "hard" or depth == 0 or not classification.known:
         return True
-    if not classification.category:
+    category = find_category()
+    if not category:
         return classification.on_topic
-    return any(is_in_category(classification.category, good) for good in training.good)
+    return any(is_in_category(category, good) for good in training.good)

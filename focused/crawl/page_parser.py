@@ -314,6 +314,10 @@ class ResponseParser:
             )
         return reader
 
+    def likeliest_category(self, page: Page) -> str:
+        """Return the most likely category of a page by the current classifier, or ``""``."""
+        return self._classifier.likeliest_category(page)
+
     def refuses_type(self, media_type: str) -> bool:
         """Whether a response of this media type is no page by the scope, whatever its body."""
         if media_type in self._scope.content_types:

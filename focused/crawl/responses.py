@@ -228,7 +228,12 @@ class ResponseProcessor:
         return content.as_original() if replaces else content
 
     def _leads_on(self, visit: PageContext) -> bool:
-        followed = follows_links(self._topic.training, visit.classification, visit.depth)
+        followed = follows_links(
+            self._topic.training,
+            visit.classification,
+            visit.depth,
+            lambda: self.parser.likeliest_category(visit.page),
+        )
         if not followed:
             self._counters.count_out_of_scope(HARD_FOCUS, len(visit.page.links))
         return followed

@@ -91,16 +91,14 @@ class Classification:
 
     ``relevance`` is the calibrated probability in [0, 1] that the page is on topic; ``on_topic``
     compares it with the model's threshold. ``known`` is False if the page has too little text; the
-    relevance is then the prior. ``category`` is the most probable category, on topic or not.
-    ``spam`` is the probability in [0, 1] that the page is spam, 0 if that was not rated.
-    ``untempered`` is the relevance before :mod:`focused.classifier.calibration`, where that
-    differs.
+    relevance is then the prior. ``spam`` is the probability in [0, 1] that the page is spam, 0 if
+    that was not rated. ``untempered`` is the relevance before
+    :mod:`focused.classifier.calibration`, where that differs.
     """
 
     relevance: float
     on_topic: bool
     known: bool = True
-    category: str = ""
     untempered: float | None = None
     spam: float = 0.0
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from focused.classifier.topic_classifier import (
     TopicClassifier,
+    likeliest_category,
     score_meanings,
 )
 from focused.crawl import SettledFetch
@@ -98,9 +99,6 @@ class CachingClassifier:
         self._relevances = array("d")
         self._untempered = array("d")  # NaN for none
         self._flags = bytearray()
-        self._categories = array("l")
-        self._names: dict[str, int] = {}
-        self._by_number: list[str] = []
         spam = spam_classifier_of(classifier)
         self.spam = None if spam is None else _CachingSpamClassifier(spam, meter)
 
@@ -117,6 +115,10 @@ class CachingClassifier:
         """Score short texts by meaning, shape (n,), in nats of log-odds."""
         return score_meanings(self._classifier, texts)
 
+    def likeliest_category(self, page: Page) -> str:
+        """Return the most likely category of a page, on topic or not."""
+        return likeliest_category(self._classifier, page)
+
     def classify(self, page: Page) -> Classification:
         """Classify one page, or return the cached result."""
         key = xxhash.xxh3_64_intdigest(page.url.encode())
@@ -130,19 +132,14 @@ class CachingClassifier:
             self._relevances[place],
             bool(self._flags[place] & 1),
             bool(self._flags[place] & 2),
-            self._by_number[self._categories[place]],
-            None if math.isnan(untempered) else untempered,
+            untempered=None if math.isnan(untempered) else untempered,
         )
 
     def _keep(self, key: int, classification: Classification) -> int:
-        number = self._names.setdefault(classification.category, len(self._names))
-        if number == len(self._by_number):
-            self._by_number.append(classification.category)
         self._relevances.append(classification.relevance)
         untempered = classification.untempered
         self._untempered.append(math.nan if untempered is None else untempered)
         self._flags.append(classification.on_topic | classification.known << 1)
-        self._categories.append(number)
         self._places[key] = len(self._flags) - 1
         return self._places[key]
 

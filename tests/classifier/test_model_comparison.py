@@ -32,7 +32,10 @@ class Says:
 
     def classify(self, page: Page) -> Classification:
         relevance = self._relevance[int(page.title)]
-        return Classification(relevance, relevance >= self.threshold, category=self._category)
+        return Classification(relevance, relevance >= self.threshold)
+
+    def likeliest_category(self, page: Page) -> str:
+        return self._category
 
     def score_texts(self, texts: Sequence[str]) -> np.ndarray:
         return np.zeros(len(texts))

@@ -7,6 +7,7 @@ import pytest
 from focused.crawl.enqueue import follows_links
 from focused.web.page import Classification
 from tests.support.simulated import page, site, topic
+from tests.support.whale_models import WhaleClassifier
 
 A = "http://a.test/"
 WEB = site(
@@ -56,10 +57,19 @@ def test_soft_focus_follows_every_page(simulate, tmp_path):
 def test_the_likeliest_category_decides_whatever_the_relevance(tmp_path, category, followed):
     training = focused(tmp_path, "hard").training
     for on_topic in (True, False):
-        classification = Classification(0.4, on_topic, category=category)
-        assert follows_links(training, classification, depth=1) == followed
+        classification = Classification(0.4, on_topic)
+        assert follows_links(training, classification, 1, lambda: category) == followed
 
 
 def test_a_page_with_too_little_text_to_be_classified_is_followed(tmp_path):
     unknown = Classification(0.1, on_topic=False, known=False)
-    assert follows_links(focused(tmp_path, "hard").training, unknown, depth=1)
+    assert follows_links(focused(tmp_path, "hard").training, unknown, 1, lambda: "Top/Garden")
+
+
+def test_a_model_of_naive_bayes_tells_the_category(simulate, tmp_path):
+    class Model(WhaleClassifier):
+        def likeliest_category(self, page):
+            return "Top/Sea/Whales" if page.url.endswith("tulip") else "Top/Garden"
+
+    crawl = simulate(focused(tmp_path, "hard"), WEB, classifier=Model()).run()
+    assert set(crawl.urls) == {A, A + "whale", A + "tulip", A + "tulip/2", A + "tulip/3"}
