@@ -64,7 +64,7 @@ _PLAIN_OPCODES = """
 class ModelContent:
     """The content of a model file: metadata as JSON, and arrays by name.
 
-    ``name`` is the :func:`model_name` of the same bytes.
+    ``name`` is that of the model in labels and crawls: a prefix of the file's SHA-256.
     """
 
     meta: dict[str, Any]
@@ -109,7 +109,7 @@ def raising_model_errors(path: Path) -> Iterator[None]:
 
 
 def load_classifier(path: Path) -> tuple[LinearTopicClassifier, str]:
-    """Load the classifier of a model file, and the :func:`model_name` of the same bytes.
+    """Load the classifier of a model file, and its name in labels and crawls.
 
     Raises :class:`ModelError` as :func:`read_model_file` does.
     """
@@ -126,14 +126,6 @@ def training_urls_path(model: Path) -> Path:
 def training_urls_head(digest: str) -> str:
     """Return the first line of a list that has the URLs of all samples with this digest."""
     return f"# samples {digest}"
-
-
-def model_name(path: Path) -> str:
-    """Return the name of a model in labels and crawls: a prefix of its file's SHA-256.
-
-    Raises OSError.
-    """
-    return _digest_prefix(path.read_bytes())
 
 
 def _digest_prefix(data: bytes) -> str:

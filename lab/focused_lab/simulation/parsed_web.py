@@ -20,6 +20,7 @@ from typing import Self
 import lmdb
 import msgspec
 
+import focused.kernels
 import focused.web
 from focused.errors import RecordedWebError
 from focused.frontier.queued_link import link_key
@@ -168,9 +169,10 @@ def warc_files_stamp(folder: Path) -> str:
 
 
 def _cache_version(web: Path) -> str:
-    """Digest of format, parser and WARC files."""
+    """Digest of format, parser with its kernels, and WARC files."""
     digest = hashlib.sha256(_FORMAT.encode())
-    for source in sorted(Path(focused.web.__path__[0]).rglob("*.py")):
-        digest.update(source.read_bytes())
+    for package in (focused.web, focused.kernels):
+        for source in sorted(Path(package.__path__[0]).rglob("*.py")):
+            digest.update(source.read_bytes())
     digest.update(warc_files_stamp(web).encode())
     return digest.hexdigest()

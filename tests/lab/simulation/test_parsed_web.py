@@ -2,11 +2,14 @@
 
 import fcntl
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import focused.kernels
+import focused.web
 from focused.errors import RecordedWebError
 from focused.web.html.parse import parse_page
 from focused.web.page import Failed, FailureKind, Fetched, Link, Page
@@ -98,6 +101,21 @@ def test_a_web_recorded_anew_is_parsed_anew(folder):
     warc.write_bytes(whole + whole)
     with ParsedWeb(RecordedWeb.open(folder)) as web:
         assert fetched(web, "https://a.test/dir/").body == PAGE.encode()
+
+
+@pytest.mark.parametrize(
+    ("package", "source"), [(focused.web, "html/parse.py"), (focused.kernels, "page_links.py")]
+)
+def test_another_parser_parses_anew(folder, tmp_path, monkeypatch, package, source):
+    with ParsedWeb(RecordedWeb.open(folder)):
+        made_from = (folder / CACHE_FOLDER / "made-from").read_text()
+    changed = tmp_path / "changed"
+    shutil.copytree(package.__path__[0], changed, ignore=shutil.ignore_patterns("*.so"))
+    with (changed / source).open("a") as file:
+        file.write("# another\n")
+    monkeypatch.setattr(package, "__path__", [str(changed)])
+    with ParsedWeb(RecordedWeb.open(folder)):
+        assert (folder / CACHE_FOLDER / "made-from").read_text() != made_from
 
 
 def test_while_one_process_makes_the_cache_others_wait(folder, monkeypatch):
