@@ -42,7 +42,7 @@ MAX_REL_TOKENS: Final = 8
 
 _HALF: Final = 20
 _BLANK: Final = 32
-_MIN_CONTEXT_CHARS: Final = 30  # a block with fewer characters gives way to its parent
+_MIN_CONTEXT_CHARS: Final = 10  # a block with fewer characters gives way to its parent
 _MAX_CONTEXT_LEVELS: Final = 2
 _WINDOW_CHARS: Final = 200
 _PATH_DEPTH: Final = 24
