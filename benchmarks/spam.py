@@ -1,12 +1,12 @@
 """Crawls of a web of 40 real sites and 44 spam sites of five kinds, with and without the filter.
 
-``python benchmarks/spam.py`` crawls 800 pages for each topic. The real sites are the 40 hosts
-of the recorded web with the most pages on topic, then the largest; :mod:`spam_sites` describes
-the spam. Each crawl is repeated by whose sites it trusts: those of all samples (``samples``), which
-are nearly all sites with pages on topic, or of the five seeds alone (``seeds``). It prints for each
-crawl the relevant pages by ground truth, the requests by kind of spam, the spam pages that count as
-harvest, and the real pages on topic that were lost: called spam, called a copy of a spam page, or
-on a site that was closed.
+``python benchmarks/spam.py`` crawls 800 pages for each topic and each of ``--webs`` draws of the
+spam. The real sites are the 40 hosts of the recorded web with the most pages on topic, then the
+largest; :mod:`spam_sites` describes the spam. Each crawl is repeated by whose sites it trusts:
+those of all samples (``samples``), which are nearly all sites with pages on topic, or of the five
+seeds alone (``seeds``). It prints for each crawl the relevant pages by ground truth, the requests
+by kind of spam, the spam pages that count as harvest, and the real pages on topic that were lost:
+called spam, called a copy of a spam page, or on a site that was closed.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class Row:
     """
 
     topic: str
+    web: int
     trust: str
     action: str
     requests: int
@@ -67,13 +68,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--budget", type=int, default=800, help="pages per crawl (default: 800)")
     parser.add_argument("--topics", default="security,docweb/networking,docweb/text-processing")
+    parser.add_argument("--webs", type=int, default=4, help="draws of the spam (default: 4)")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, help="write the rows into this JSON file")
     options = parser.parse_args()
     options.out = options.out and options.out.resolve()
     os.chdir(ROOT)
     build(PARTS[0])
-    crawl = partial(crawl_topic, budget=options.budget)
+    crawl = partial(crawl_topic, budget=options.budget, webs=options.webs)
     with ProcessPoolExecutor(options.jobs) as pool:
         found = chain.from_iterable(pool.map(crawl, options.topics.split(",")))
         print_summary(collect(found, options.out))
@@ -81,26 +83,32 @@ def main() -> int:
 
 
 def print_summary(rows: pd.DataFrame) -> None:
-    """Print means over topics, by trust and action."""
+    """Print means over topics and draws of the spam, by trust and action, and the worst crawls."""
     kinds = pd.DataFrame(list(rows["by_kind"])).add_prefix("n_")
     frame = rows.join(kinds)
     frame["spam_share"] = frame["spam_requests"] / frame["requests"]
     frame["closed"] = [len(sites.split()) for sites in frame["closed"]]
     columns = ["relevant", "spam_share", "spam_harvest", "called_spam", "called_copies", "closed"]
     columns += [name for name in frame.columns if name.startswith("n_")]
-    print(frame.groupby(["trust", "action"])[columns].mean().round(3).to_string())
+    groups = frame.groupby(["trust", "action"])[columns]
+    print(groups.mean().round(3).to_string())
+    print(groups.agg({"relevant": "min", "spam_share": "max", "spam_harvest": "max"}).round(3))
 
 
-def crawl_topic(topic: str, budget: int) -> list[Row]:
-    """Crawl one topic, once for each trust and action."""
+def crawl_topic(topic: str, budget: int, webs: int) -> list[Row]:
+    """Crawl one topic, once for each draw of the spam, trust and action."""
     with plan_topic(PARTS[0], topic, budget) as planned:
         context, trial = planned.context, planned.trials[0]
         hosts = honest_hosts(context, trial)
         urls = sorted(url for url in context.ground_truth.relevant if host_of(url) in hosts)
         random.Random(0).shuffle(urls)
         source = list(pages_with_text(context, urls[:_SOURCE_PAGES]))
-        web = SpamWeb(context.network, hosts, source, seed=0)
-        return [_crawl(context, trial, web, trust, action) for trust in TRUST for action in ACTIONS]
+        return [
+            _crawl(context, trial, SpamWeb(context.network, hosts, source, seed), trust, action)
+            for seed in range(webs)
+            for trust in TRUST
+            for action in ACTIONS
+        ]
 
 
 def pages_with_text(context: WebContext, urls: Sequence[str]) -> Iterator[Page]:
@@ -146,6 +154,7 @@ def _crawl(context: WebContext, trial: Trial, web: SpamWeb, trust: str, action: 
     )
     return Row(
         topic=trial.topic,
+        web=web.seed,
         trust=trust,
         action=action,
         requests=len(run.asked),

@@ -99,7 +99,7 @@ class SpamWeb:
         self._network = network
         self._honest_hosts = honest_hosts
         self.source = source
-        self._seed = seed
+        self.seed = seed
         self._kinds = {
             f"{kind.name}{n}{SPAM_SUFFIX}": kind for kind in KINDS for n in range(kind.sites)
         }
@@ -136,7 +136,7 @@ class SpamWeb:
         if kind is not None:
             return replace(kind.make(self, url, self._rng(url)), language="en")
         page = self._network.parse(fetched)
-        if isinstance(page, Failed) or hash_fraction(page.url, self._seed) >= _COMMENTED_SHARE:
+        if isinstance(page, Failed) or hash_fraction(page.url, self.seed) >= _COMMENTED_SHARE:
             return page
         rng = self._rng(page.url)
         comments = [self.link(rng.choice(self._hosts), rng) for _ in range(_COMMENTS)]
@@ -156,7 +156,7 @@ class SpamWeb:
         return found + [self.link(rng.choice(partners), rng) for _ in range(others)]
 
     def _rng(self, url: str) -> random.Random:
-        return random.Random(xxhash.xxh3_64_intdigest(url.encode(), self._seed))
+        return random.Random(xxhash.xxh3_64_intdigest(url.encode(), self.seed))
 
 
 def _fill_templates(texts: Sequence[str], n_words: int, rng: random.Random) -> str:
