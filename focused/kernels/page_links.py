@@ -238,7 +238,7 @@ def read_walk(
     text, offsets = join_collapsed(walk.pieces)
     headings = []
     for start, end in walk.headings:
-        heading = text[offsets[start] : offsets[end]].lstrip()[:MAX_HEADING_CHARS]
+        heading = _beginning(text, offsets[start], offsets[end], MAX_HEADING_CHARS)
         if heading:
             headings.append(heading)
     targets, cut = _group_by_target(walk.links, own_url, resolve, max_links)
@@ -262,8 +262,8 @@ def read_walk(
         above = headings_above.get(link.heading)
         if above is None:
             start, end = link.heading
-            words = text[offsets[start] : offsets[end]][:MAX_HEADING_CHARS].split()
-            above = headings_above[link.heading] = " ".join(words[:HEADING_WORDS])
+            above = _beginning(text, offsets[start], offsets[end], MAX_HEADING_CHARS)
+            above = headings_above[link.heading] = " ".join(above.split()[:HEADING_WORDS])
         context = _context(link, text, offsets, above)
         path, navigation = _place(link)
         if navigation:
@@ -330,9 +330,16 @@ def _group_by_target(
     return targets, cut
 
 
+def _beginning(text: str, begin: i64, end: i64, max_chars: i64) -> str:
+    """Return the beginning of a range of a collapsed text."""
+    if begin < end and ord(text[begin]) == _BLANK:
+        begin += 1
+    return text[begin : min(end, begin + max_chars)]
+
+
 def _anchor(link: RawLink, text: str, offsets: vec[i64]) -> str:
     """Return the link's text with the alts of its images, else its label."""
-    anchor = text[offsets[link.start] : offsets[link.end]].lstrip()[:MAX_ANCHOR_CHARS]
+    anchor = _beginning(text, offsets[link.start], offsets[link.end], MAX_ANCHOR_CHARS)
     if link.alts:
         anchor = collapse_whitespace(" ".join([anchor, *link.alts]), MAX_ANCHOR_CHARS)
     return anchor or collapse_whitespace(_first(link.attributes, link.label), MAX_ANCHOR_CHARS)
