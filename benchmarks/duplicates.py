@@ -23,7 +23,8 @@ import pandas as pd
 from focused.crawl.dedup.duplicates import MIN_RESEMBLANCE, NearDuplicateIndex
 from focused.storage.state_store import StateStore
 from focused.text import hash_fraction
-from focused.text.content_signatures import content_fingerprint, shingles
+from focused.text.content_signatures import content_fingerprint
+from focused.text.shingles import shingles
 from focused.web.page import Page
 from focused.web.urls import host_of
 from focused_lab.recorded_web.recorded_web import RecordedWeb, page_reader

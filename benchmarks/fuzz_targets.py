@@ -13,13 +13,11 @@ import numpy as np
 from focused.text.content_signatures import (
     bag_of_words_hash,
     content_fingerprint,
-    estimate_resemblance,
-    make_sketch,
     opening_digest,
     page_template,
-    shingles,
     text_digest,
 )
+from focused.text.shingles import estimate_resemblance, make_sketch, shingles
 from focused.web.decoding import (
     close_empty_elements,
     decode,

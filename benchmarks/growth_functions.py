@@ -47,7 +47,7 @@ from focused.rendering import decision, subrequests
 from focused.scrapy_addon import login_gate, login_session
 from focused.scrapy_addon.login_session import Credentials
 from focused.spam import spam_classifier
-from focused.text import content_signatures, documents, tokens, word_hashes
+from focused.text import content_signatures, documents, shingles, tokens, word_hashes
 from focused.topic import Scope
 from focused.topic.login import Login
 from focused.web import (
@@ -422,7 +422,7 @@ def _fill_in_login(text: str) -> None:
 
 def _read_words(text: str) -> None:
     given = _page(text)
-    content_signatures.make_sketch(content_signatures.shingles(given.text))
+    shingles.make_sketch(shingles.shingles(given.text))
     content_signatures.bag_of_words_hash(given)
     content_signatures.may_have_sort_parameters(given)
     content_signatures.content_fingerprint(given)

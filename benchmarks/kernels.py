@@ -71,7 +71,7 @@ TASKS = (
     ),
     Task(
         "shingles",
-        "focused.text.content_signatures",
+        "focused.text.shingles",
         "shingle_hashing",
         lambda module, page: module.shingles(page.text),
     ),

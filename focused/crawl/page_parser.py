@@ -26,8 +26,9 @@ from focused.crawl.crawl_stats import Clock, Stage
 from focused.frontier.queued_link import QueuedLink
 from focused.link_scoring.protocols import LinkScorer, UsesStaticFeatures
 from focused.link_scoring.static_features import StaticLinkFeatures, compute_static_features
-from focused.text.content_signatures import ShingleHashes, content_fingerprint, shingles
+from focused.text.content_signatures import content_fingerprint
 from focused.text.documents import HashedPage, hash_page
+from focused.text.shingles import ShingleHashes, shingles
 from focused.topic import Scope, Topic
 from focused.web.decoding import is_feed, media_type_of
 from focused.web.html.parse import needs_parser_process, parse_page

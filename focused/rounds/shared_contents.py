@@ -32,7 +32,7 @@ from focused.crawl.dedup.duplicates import (
 from focused.frontier.queued_link import link_key
 from focused.rounds.outbox import NumberedRows, OwnerOf
 from focused.storage.tables import Tables
-from focused.text.content_signatures import ShingleHashes, Sketch, estimate_resemblance
+from focused.text.shingles import ShingleHashes, Sketch, estimate_resemblance
 from focused.web.urls import host_of
 
 logger = logging.getLogger(__name__)

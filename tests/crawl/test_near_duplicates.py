@@ -8,7 +8,8 @@ import pytest
 from focused.crawl.dedup.duplicates import MIN_SHINGLES, DuplicateDetector, NearDuplicateIndex
 from focused.crawl.page_parser import MAX_SHINGLES, ParsedPage
 from focused.storage.state_store import StateStore
-from focused.text.content_signatures import content_fingerprint, shingles
+from focused.text.content_signatures import content_fingerprint
+from focused.text.shingles import shingles
 from focused.topic import Scope
 from focused.web.page import Classification, Page
 from tests.support.simulated import page as answer

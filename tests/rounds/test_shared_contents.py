@@ -13,7 +13,8 @@ from focused.crawl.dedup.duplicates import DuplicateDetector, DuplicateKind, Dup
 from focused.crawl.page_parser import MAX_SHINGLES, ParsedPage
 from focused.rounds.shared_contents import RoundContents
 from focused.storage.state_store import StateStore
-from focused.text.content_signatures import content_fingerprint, shingles
+from focused.text.content_signatures import content_fingerprint
+from focused.text.shingles import shingles
 from focused.web.page import Classification, Outcome, Page
 from tests.rounds.partitions import DrivenPartition, partition_of_host, send_claims
 from tests.support.simulated import page as answer

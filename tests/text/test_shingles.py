@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from focused.text.content_signatures import (
+from focused.text.shingles import (
     MAX_TEXT_CHARS,
     SHINGLE_WORDS,
     SKETCH_SHINGLES,

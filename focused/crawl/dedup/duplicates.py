@@ -34,11 +34,10 @@ from focused.crawl.page_parser import ParsedPage
 from focused.frontier.queued_link import link_key
 from focused.storage.rows import pack
 from focused.storage.tables import Tables
-from focused.text.content_signatures import (
-    NO_BAG_HASH,
+from focused.text.content_signatures import NO_BAG_HASH, bag_of_words_hash
+from focused.text.shingles import (
     ShingleHashes,
     Sketch,
-    bag_of_words_hash,
     count_common_hashes,
     estimate_containment,
     estimate_resemblance,

@@ -21,7 +21,7 @@ import numpy as np
 import xxhash
 
 from focused.archive.page_history import VisitResult
-from focused.text.content_signatures import shingles
+from focused.text.shingles import shingles
 
 MAX_BOILERPLATE_BLOCKS = 400
 MAX_CANDIDATE_BLOCKS = 800
