@@ -74,6 +74,7 @@ IGNORED = (
         "REDIRECT_* METAREFRESH_*",
         "redirects go through the frontier, ten at most",
     ),
+    _ignored("MEDIA_ALLOW_REDIRECTS", "redirects of media are not followed", False),
     _ignored("DEPTH_PRIORITY", "`FOCUSED_POLICY` orders the frontier", 0),
     _ignored(
         "SCHEDULER SCHEDULER_*",

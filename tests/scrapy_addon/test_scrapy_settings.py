@@ -148,6 +148,7 @@ TRIED = {
     "REDIRECT_ENABLED": False,
     "REDIRECT_MAX_TIMES": 3,
     "METAREFRESH_ENABLED": False,
+    "MEDIA_ALLOW_REDIRECTS": True,
     "DEPTH_PRIORITY": 1,
     "SCHEDULER": "mine.Scheduler",
     "SCHEDULER_DISK_QUEUE": "mine.Queue",
