@@ -40,6 +40,8 @@ from focused.link_scoring.protocols import (
 from focused.storage.rows import pack
 from focused.storage.tables import Tables
 
+# An offered link that loses more is put back, for there may be a better one.
+_MAX_PRIORITY_LOSS = 0.02
 # Bounds the time of one offer; the last link is then taken with its old score.
 _MAX_RESCORED_PER_OFFER = 50
 # Scoring all links gains hardly anything (docs/explanation/apprentice.md).
@@ -168,7 +170,7 @@ class OnlineTraining:
                 offer = self._frontier.offer(now, self._patience_s, self.floor)
                 continue
             link = self._rescore_link(self._learner, offer.link, offer.found)
-            if link.priority >= offer.link.priority - MIN_PRIORITY_CHANGE:
+            if link.priority >= offer.link.priority - _MAX_PRIORITY_LOSS:
                 return replace(offer, link=link)
             self._frontier.requeue(offer, link, now)
             offer = self._frontier.offer(now, self._patience_s, self.floor)

@@ -64,8 +64,8 @@ class Policy:
         return self.worth_waiting_for if self.patient and patience_s > 0 else math.inf
 
 
-MIN_PRIORITY_CHANGE = 0.02
-"""A link whose priority changed by less stays in place: moving it takes three writes."""
+MIN_PRIORITY_CHANGE = 0.1
+"""A queued link whose priority changed by less stays in place: moving it takes three writes."""
 _LINK_ORDER_META = "order"
 _MAX_LOG_ODDS = 14.0
 

@@ -11,7 +11,6 @@ import logging
 import time
 from collections import deque
 from collections.abc import Iterable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
@@ -58,6 +57,7 @@ class FocusedScheduler(BaseScheduler):
         self._maintained_at = 0.0
         self._turn_began_at: float | None = None
         self._was_cut = False
+        self._spider_requests: SpiderRequests | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> FocusedScheduler:
@@ -113,7 +113,7 @@ class FocusedScheduler(BaseScheduler):
         if state_of(request).is_handled:
             return True
         try:
-            return self._spider_requests.enqueue(request)
+            return self._requests_of_spider().enqueue(request)
         except IgnoreRequest as error:
             return self._refuse(request, error)
         except UnstorableValueError as error:
@@ -125,11 +125,12 @@ class FocusedScheduler(BaseScheduler):
             )
             return self._refuse(request, error)
 
-    @cached_property
-    def _spider_requests(self) -> SpiderRequests:
-        from focused.scrapy_addon.spider_requests import SpiderRequests  # only if there are any
+    def _requests_of_spider(self) -> SpiderRequests:
+        if self._spider_requests is None:
+            from focused.scrapy_addon.spider_requests import SpiderRequests  # only if there are any
 
-        return SpiderRequests(self._slot, self._clock, self._spider)
+            self._spider_requests = SpiderRequests(self._slot, self._clock, self._spider)
+        return self._spider_requests
 
     def _refuse(self, request: Request, error: Exception) -> bool:
         """End the request with the error in its errback; return False if it has none."""
@@ -158,10 +159,10 @@ class FocusedScheduler(BaseScheduler):
             self._session.maintain(now)
         if self._status.is_paused:
             return None
-        if "_spider_requests" in vars(self) or not self._session.follow_links:
-            self._spider_requests.commit(now)
-            has_errback = self._spider_requests.has_errback
-            for refused in self._slot.crawl.refuse_suspended(has_errback, now):
+        if self._spider_requests is not None or not self._session.follow_links:
+            own = self._requests_of_spider()
+            own.commit(now)
+            for refused in self._slot.crawl.refuse_suspended(own.has_errback, now):
                 self._notify_refusal(refused)
         while not self._refused:
             step = self._slot.run.next(now)
@@ -180,7 +181,7 @@ class FocusedScheduler(BaseScheduler):
 
     def _notify_refusal(self, refused: RefusedRequest) -> None:
         """Call the errback of a refused request."""
-        request = self._spider_requests.restore(refused.link)
+        request = self._requests_of_spider().restore(refused.link)
         if request is not None:
             self._refuse(request, exception_for_failure(refused.link.url, refused.failure))
 
@@ -194,7 +195,7 @@ class FocusedScheduler(BaseScheduler):
                 True,
             )
         else:
-            restored = self._spider_requests.restore(fetch.link)
+            restored = self._requests_of_spider().restore(fetch.link)
             if restored is None:
                 logger.warning(
                     "%s is dropped: its callback, which is not a method of the spider, was lost "
