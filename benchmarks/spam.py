@@ -44,9 +44,9 @@ _SOURCE_PAGES = 600
 class Row:
     """One crawl.
 
-    ``relevant`` pages by ground truth; ``spam_requests`` in all and by kind; ``spam_harvest`` are
-    spam pages that count as harvest. Of real pages on topic, ``called_spam`` and ``called_copies``
-    were refused; ``closed`` are real sites that were closed.
+    ``web`` is the draw of the spam. ``relevant`` pages by ground truth; ``spam_requests`` in all
+    and by kind; ``spam_harvest`` are spam pages that count as harvest. Of real pages on topic,
+    ``called_spam`` and ``called_copies`` were refused; ``closed`` are real sites that were closed.
     """
 
     topic: str

@@ -209,9 +209,11 @@ class PageParser:
         except Exception:
             return None
 
-    def ratings(self, page: Page, found: Classification) -> dict[str, Any]:
+    def ratings(self, page: Page, classification: Classification) -> dict[str, Any]:
         """Return what features find in a page by the classifier, by name."""
-        return {name: rate(page, found, self.classifier) for name, rate in self.raters.items()}
+        return {
+            name: rate(page, classification, self.classifier) for name, rate in self.raters.items()
+        }
 
     def with_static_features(self, parsed: ParsedPage) -> ParsedPage:
         """Return a page with the static features of all its links, if the scorer uses them.

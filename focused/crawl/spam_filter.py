@@ -55,12 +55,14 @@ def spam_classifier_of(classifier: TopicClassifier) -> SpamClassifier | None:
     return found if hasattr(found, "evidence") else None
 
 
-def rate_text(page: Page, found: Classification, classifier: TopicClassifier) -> float | None:
+def rate_text(
+    page: Page, classification: Classification, classifier: TopicClassifier
+) -> float | None:
     """Return log-odds that a page's text is spam; None if unknown, or if it is far off topic.
 
     Such a page is no harvest and hardly guides, and the spam of the training is about the topic.
     """
-    if found.relevance < MIN_RATED_RELEVANCE and not found.on_topic:
+    if classification.relevance < MIN_RATED_RELEVANCE and not classification.on_topic:
         return None
     model = spam_classifier_of(classifier)
     return None if model is None else model.evidence(page)

@@ -145,13 +145,13 @@ class _SiteEvidence:
     def has_signs(self) -> bool:
         return bool(self.hiding or self.copies or self.partners)
 
-    def add_page(self, scaled_evidence: float | None) -> None:
+    def add_page(self, evidence: float | None) -> None:
         """Count a page, up to a number beyond which the mean of the evidence says all."""
-        if scaled_evidence is None:
+        if evidence is None:
             self.no_evidence = min(self.no_evidence + 1, _MAX_PAGES)
         elif self.with_evidence < _MAX_PAGES:
             self.with_evidence += 1
-            self.total += scaled_evidence
+            self.total += evidence
 
     @property
     def pages(self) -> int:
