@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from itertools import filterfalse
 
 from focused.spam.spam_classifier import SpamClassifier
@@ -50,7 +50,7 @@ _BASELINE_PAGES = 20.0
 _MAX_LINKED_SITES = 20
 """Sites that one page can link to: the first ones count."""
 _MAX_CACHED_PAIRS = 100_000
-_MAX_CACHED_ROWS = 10_000
+_MAX_CACHED_SITES = 4_096
 _MAX_SOURCES = 16
 """Linking sites that are remembered: the latest."""
 
@@ -89,6 +89,7 @@ _COUNTS = struct.Struct(">HHf")
 # The four bytes counted second fetches of pages, until format 18.
 _SIGNS = struct.Struct(">BB4xHHH")
 _FORMER_SIGNS = struct.Struct(">4xHHH"), struct.Struct(">4xH")  # of earlier versions
+_SINGLE = struct.Struct(">f")
 _KEY_BYTES = 8
 _BASELINE_KEY = b"baseline"
 _NEW_ROW = _COUNTS.pack(0, 0, 0.0)
@@ -114,6 +115,7 @@ class _SiteEvidence:
     taken_over: int = 0
     partners: int = 0
     origins: tuple[bytes, ...] = ()
+    _own_probability: float | None = None
 
     def packed(self) -> bytes:
         counted = _COUNTS.pack(self.no_evidence, self.with_evidence, self.total)
@@ -151,7 +153,18 @@ class _SiteEvidence:
             self.no_evidence = min(self.no_evidence + 1, _MAX_PAGES)
         elif self.with_evidence < _MAX_PAGES:
             self.with_evidence += 1
-            self.total += evidence
+            (self.total,) = _SINGLE.unpack(_SINGLE.pack(self.total + evidence))  # as it is stored
+
+    @property
+    def own_probability(self) -> float:
+        """The probability that the site is spam, by its pages alone."""
+        if self._own_probability is None:
+            self._own_probability = _posterior(SPAM_SITE_SHARE, self)
+        return self._own_probability
+
+    def forget_probability(self) -> None:
+        """Compute :attr:`own_probability` again, after a change."""
+        self._own_probability = None
 
     @property
     def pages(self) -> int:
@@ -216,10 +229,10 @@ class SiteTrust:
 
     def __init__(self, tables: Tables, trusted_urls: Collection[str] = ()) -> None:
         """Pages of ``trusted_urls`` were chosen by a person."""
-        self._tables = tables
+        self._sites = _SiteTable(tables)
         self._trusted = {site_key(url) for url in trusted_urls}
         self._labelled_spam: frozenset[bytes] = frozenset()
-        self._baseline = self._load(_BASELINE_KEY)
+        self._baseline = self._sites.get(_BASELINE_KEY)
         self._linked: set[tuple[bytes, bytes]] = set()  # pairs of sites that were looked up
 
     def trust(self, urls: Iterable[str]) -> None:
@@ -253,7 +266,7 @@ class SiteTrust:
     def site_probability(self, url: str) -> float:
         """Return the probability in [0, 1] that the site of ``url`` is spam; 0 if trusted."""
         key = site_key(url)
-        return 0.0 if self._is_trusted(key) else self._site_probability(key, self._load(key))
+        return 0.0 if self._is_trusted(key) else self._site_probability(key, self._sites.get(key))
 
     def _site_probability(self, key: bytes, found: _SiteEvidence) -> float:
         if key in self._labelled_spam:
@@ -272,7 +285,7 @@ class SiteTrust:
         key = site_key(url)
         if self._is_trusted(key):
             return False
-        found = self._load(key)
+        found = self._sites.get(key)
         pages = found.own_pages + found.copies
         if pages < MIN_PAGES_TO_CONVICT and found.hiding < _MIN_SIGNS_TO_CONVICT:
             return False
@@ -293,12 +306,12 @@ class SiteTrust:
         ``evidence`` is None for a page whose text was not rated.
         """
         key = site_key(url)
-        rows = []
-        own, is_trusted = self._load(key), self._is_trusted(key)
+        own, is_trusted = self._sites.get(key), self._is_trusted(key)
+        changed = {key: own}
         own.add_page(None if evidence is None else self._scaled(evidence, classifier))
         if evidence is not None and is_trusted:
             self._baseline.add_page(evidence)
-            rows.append((_BASELINE_KEY, self._baseline.packed()))
+            changed[_BASELINE_KEY] = self._baseline
         linked_keys = dict.fromkeys(map(site_key, linked_urls))
         linked_keys.pop(key, None)
         if len(self._linked) > _MAX_CACHED_PAIRS:
@@ -306,21 +319,19 @@ class SiteTrust:
         pairs = [(key, linked_key) for linked_key in list(linked_keys)[:_MAX_LINKED_SITES]]
         new = [linked_key for _, linked_key in filterfalse(self._linked.__contains__, pairs)]
         self._linked.update(pairs)
-        linked_rows = dict(self._tables.get_many("site_trust", new)) if new else {}
         for linked_key in new:
-            linked = _SiteEvidence.unpack(linked_rows.get(linked_key, _NEW_ROW))
+            linked = self._sites.get(linked_key)
             if key not in linked.sources:
                 linked.sources = (*linked.sources, key)[-_MAX_SOURCES:]
                 if linked_key in own.sources and not is_trusted | self._is_trusted(linked_key):
                     linked.partners += 1
                     own.partners += 1
-                rows.append((linked_key, linked.packed()))
-        rows.append((key, own.packed()))
-        self._tables.put_many("site_trust", rows)
+                changed[linked_key] = linked
+        self._sites.save(changed)
 
     def has_signs(self, url: str) -> bool:
         """Whether anything but text and links was learned of the site of ``url``."""
-        return self._load(site_key(url)).has_signs
+        return self._sites.get(site_key(url)).has_signs
 
     def learn_hiding(self, url: str) -> None:
         """Learn that a page on topic has no content for readers.
@@ -329,9 +340,9 @@ class SiteTrust:
         taxonomy").
         """
         key = site_key(url)
-        found = self._load(key)
+        found = self._sites.get(key)
         found.hiding += 1
-        self._tables.put("site_trust", key, found.packed())
+        self._sites.save({key: found})
 
     def is_original(self, url: str, other: str) -> bool:
         """Whether evidence says that of two equal pages ``url`` is the original.
@@ -352,26 +363,22 @@ class SiteTrust:
         It ``was_new`` if the original came later.
         """
         key = site_key(url)
-        found = self._load(key)
+        found = self._sites.get(key)
         found.copies += 1
         found.taken_over += was_new
         origin = site_key(original)
         if origin not in found.origins and len(found.origins) < _MAX_ORIGINS:
             found.origins = (*found.origins, origin)
-        self._tables.put("site_trust", key, found.packed())
+        self._sites.save({key: found})
 
     def _sum_of_probabilities(self, keys: Sequence[bytes]) -> float:
         """Return the sum of what labels and their own pages tell of several sites."""
-        rows = dict(self._tables.get_many("site_trust", keys)) if keys else {}
         total = 0.0
         for key in keys:
-            if not self._is_trusted(key):
-                is_labelled = key in self._labelled_spam
-                prior = LABELLED_SITE_PROBABILITY if is_labelled else SPAM_SITE_SHARE
-                row = rows.get(key, _NEW_ROW)
-                # Sources say nothing here: without them most sites have equal rows.
-                has_signs = len(row) % _KEY_BYTES
-                total += _posterior_of_row(prior, row if has_signs else row[: _COUNTS.size])
+            if key in self._labelled_spam:
+                total += _posterior(LABELLED_SITE_PROBABILITY, self._sites.get(key))
+            elif key not in self._trusted:
+                total += self._sites.get(key).own_probability
         return total
 
     def _is_trusted(self, key: bytes) -> bool:
@@ -384,13 +391,33 @@ class SiteTrust:
         )
         return (evidence - good_mean) / (classifier.spam_mean - classifier.good_mean)
 
-    def _load(self, key: bytes) -> _SiteEvidence:
-        return _SiteEvidence.unpack(self._tables.get("site_trust", key) or _NEW_ROW)
 
+class _SiteTable:
+    """The evidence of sites in the state, and that of the last sites in memory."""
 
-@lru_cache(_MAX_CACHED_ROWS)
-def _posterior_of_row(prior: float, row: bytes) -> float:
-    return _posterior(prior, _SiteEvidence.unpack(row))
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._recent: dict[bytes, _SiteEvidence] = {}
+
+    def get(self, key: bytes) -> _SiteEvidence:
+        """Return what is known of a site; :meth:`save` what is changed of it."""
+        found = self._recent.get(key)
+        if found is None:
+            found = _SiteEvidence.unpack(self._tables.get("site_trust", key) or _NEW_ROW)
+            self._keep(key, found)
+        return found
+
+    def save(self, changed: Mapping[bytes, _SiteEvidence]) -> None:
+        """Write the evidence of sites by key."""
+        self._tables.put_many("site_trust", [(key, each.packed()) for key, each in changed.items()])
+        for key, each in changed.items():
+            each.forget_probability()
+            self._keep(key, each)
+
+    def _keep(self, key: bytes, found: _SiteEvidence) -> None:
+        if len(self._recent) >= _MAX_CACHED_SITES:
+            self._recent.clear()
+        self._recent[key] = found
 
 
 def _posterior(prior: float, found: _SiteEvidence) -> float:
