@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from focused.storage.tables import Tables
+from focused.text.shingles import unique_hashes
 from focused.text.word_hashes import WordHashes
 from focused.web.host_names import site_key
 
@@ -75,7 +76,7 @@ class DistinctSample:
 
     def add(self, words: WordHashes) -> bool:
         """Add the words of a page; return whether the sample changed."""
-        page = np.unique(words[words < np.uint32(1 << self.bits)])
+        page = unique_hashes(np.sort(words[words < np.uint32(1 << self.bits)]))
         places = self.hashes.searchsorted(page)
         known = places < len(self.hashes)
         known[known] = self.hashes[places[known]] == page[known]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 from functools import cache
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from focused.kernels.shingle_hashing import hash_shingles
 from focused.kernels.sorted_hashes import hashes_without
 
 ShingleHashes = NDArray[np.uint64]
+Hashes = TypeVar("Hashes", NDArray[np.uint64], NDArray[np.uint32])
 
 SHINGLE_WORDS = 5
 SKETCH_SHINGLES = 128
@@ -73,7 +75,7 @@ def shingles(text: str) -> ShingleHashes:
     ):
         codes, size = _code_points(text.lower())
     hashes = hash_shingles(codes, _characters(min(size, _BASIC_PLANE)))
-    return _sorted_unique(np.frombuffer(hashes, np.uint64))
+    return unique_hashes(np.sort(np.frombuffer(hashes, np.uint64)))
 
 
 def make_sketch(hashes: ShingleHashes) -> Sketch:
@@ -81,6 +83,14 @@ def make_sketch(hashes: ShingleHashes) -> Sketch:
     if len(hashes) <= SKETCH_SHINGLES:
         return Sketch(hashes, int(np.iinfo(np.uint64).max))
     return Sketch(hashes[:SKETCH_SHINGLES].copy(), int(hashes[SKETCH_SHINGLES - 1]))
+
+
+def unique_hashes(hashes: Hashes) -> Hashes:
+    """Return ascending ``hashes``, of any width, without repeats."""
+    # np.unique takes twenty times as long, and imports numpy.ma.
+    first = np.ones(len(hashes), bool)
+    np.not_equal(hashes[1:], hashes[:-1], out=first[1:])
+    return hashes[first]
 
 
 def hashes_not_in(hashes: ShingleHashes, others: ShingleHashes) -> ShingleHashes:
@@ -128,14 +138,6 @@ def _code_points(text: str) -> tuple[bytes, int]:
 
 def _encode_utf32(text: str) -> bytes:
     return text.encode("utf-32-le", "surrogatepass")
-
-
-def _sorted_unique(hashes: ShingleHashes) -> ShingleHashes:
-    # np.unique takes twenty times as long.
-    ordered = np.sort(hashes)
-    first = np.ones(len(ordered), bool)
-    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-    return ordered[first]
 
 
 @cache

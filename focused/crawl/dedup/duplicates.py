@@ -43,6 +43,7 @@ from focused.text.shingles import (
     estimate_resemblance,
     hashes_not_in,
     make_sketch,
+    unique_hashes,
 )
 from focused.web.host_names import registered_domain
 from focused.web.page import Page
@@ -441,7 +442,7 @@ class NearDuplicateIndex:
         others = _MIN_BOILERPLATE_PAGES - 1
         common = hashes[others:][hashes[others:] == hashes[:-others]]
         known = np.frombuffer(row.boilerplate, np.uint64)
-        new = np.unique(hashes_not_in(common, known)) if len(common) else common
+        new = unique_hashes(hashes_not_in(common, known))
         if len(new):
             together = np.sort(np.concatenate((known, new)))[:_MAX_BOILERPLATE]
             new = hashes_not_in(together, known)
