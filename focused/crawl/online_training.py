@@ -47,6 +47,8 @@ _MAX_RESCORED_PER_OFFER = 50
 # Scoring all links gains hardly anything (docs/explanation/apprentice.md).
 _RESCORED_BEST_LINKS = 500
 _RESCORE_INTERVAL_PAGES = 25
+# From twice so many pages of a host on, the interval grows with them: the model changes less.
+_STEADY_PAGES = 250
 # In batches, so that the reactor isn't blocked for long.
 _RESCORE_BATCHES = 5
 # The state takes megabytes in a long crawl; training on this many examples takes 0.1 s.
@@ -147,8 +149,9 @@ class OnlineTraining:
         """Score the next batch of the host's best links again, if one is due."""
         if self._learner is None or host.fetched < _RESCORE_INTERVAL_PAGES:
             return
-        pages = host.fetched % _RESCORE_INTERVAL_PAGES
-        portion, between = divmod(pages * _RESCORE_BATCHES, _RESCORE_INTERVAL_PAGES)
+        doublings = max(0, (host.fetched // _STEADY_PAGES).bit_length() - 1)
+        interval = _RESCORE_INTERVAL_PAGES << doublings
+        portion, between = divmod(host.fetched % interval * _RESCORE_BATCHES, interval)
         if between < _RESCORE_BATCHES:
             count = _RESCORED_BEST_LINKS // _RESCORE_BATCHES
             first = portion * count
@@ -213,7 +216,8 @@ class OnlineTraining:
             update = next(again) if is_scored else None
             if update is not None:
                 priority = self._ordering(update.rank_score, number)
-                if abs(priority - link.priority) > MIN_PRIORITY_CHANGE:
+                # That a priority fell shows when the link is offered.
+                if priority - link.priority > MIN_PRIORITY_CHANGE:
                     moved.append(_with_score(link, update, priority))
                     continue
             moved.append(link)

@@ -361,6 +361,36 @@ def test_a_link_that_is_ranked_higher_by_now_comes_up_with_its_hosts_next_refres
     assert done.rows[A + "last"]["score"] == 0.99
 
 
+def test_a_link_that_is_ranked_lower_by_now_keeps_its_place_until_it_is_offered(simulate, tmp_path):
+    names = list(map(str, range(40)))
+    answers = site(page(A, *names), *(page(A + name) for name in names))
+    learner = SimpleLearner({A + "38": 0.01})
+    begun = simulate(topic(tmp_path, A), answers, scorer=learner).run(pages=30)
+    frontier = begun.crawl.frontier
+    waiting = {link.url: link.score for link in frontier.waiting(frontier.hosts.get("a.test"))}
+    assert waiting[A + "38"] == waiting[A + "37"] > 0.01
+    done = begun.restart().run()
+    assert done.urls[-1] == A + "38"
+    assert done.rows[A + "38"]["score"] == 0.01
+
+
+def test_links_of_a_host_of_many_pages_are_scored_again_more_seldom(tables, monkeypatch):
+    frontier = DiskFrontier(tables)
+    training = OnlineTraining(Policy("learner", SimpleLearner()), frontier, tables)
+    host = frontier.hosts.get("a.test")
+    scored: dict[int, range] = {}
+    monkeypatch.setattr(
+        frontier, "rescore_best", lambda host, _, ranks, now: scored.setdefault(host.fetched, ranks)
+    )
+    for host.fetched in range(2_001):
+        training.refresh(host, 0.0)
+    assert [ranks for pages, ranks in scored.items() if 25 <= pages < 50] == [
+        range(first, first + 100) for first in range(0, 500, 100)
+    ]
+    of_the_best = [pages for pages, ranks in scored.items() if ranks.start == 0]
+    assert of_the_best == [*range(25, 500, 25), *range(500, 1_000, 50), *range(1_000, 2_001, 100)]
+
+
 def test_scores_that_fall_again_and_again_do_not_stop_a_crawl(simulate, tmp_path):
     class Melancholic(SimpleLearner):
         asked = 0
