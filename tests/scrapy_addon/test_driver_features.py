@@ -1,16 +1,23 @@
 """Features of the Scrapy driver: found by entry points, on by topic or settings, off at no cost."""
 
+import asyncio
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import imported_modules
 import pytest
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
 from scrapy.settings import Settings
 
+from focused.crawl import SettledFetch
 from focused.errors import ConfigurationError, MissingExtraError
+from focused.frontier.queued_link import QueuedLink, link_key
 from focused.rendering.subrequests import RenderLimits
 from focused.scrapy_addon import driver_features
 from focused.scrapy_addon import features as shipped
@@ -23,8 +30,11 @@ from focused.scrapy_addon.driver_features import (
     join_driver_parts,
     require_library,
 )
+from focused.scrapy_addon.middlewares import RelevanceMiddleware
+from focused.scrapy_addon.request_state import update_state
 from focused.topic import Scope
 from focused.topic.login import Login
+from focused.web.page import Classification
 from tests.scrapy_addon.own_project import crawl_web, write_project
 from tests.support.packages import install
 from tests.support.recorded_web import MemoryWeb, html, page
@@ -167,6 +177,25 @@ def test_the_command_needs_no_other_library_to_start():
     child = [sys.executable, "-P", "-c", code]
     loaded = subprocess.run(child, capture_output=True, text=True, check=True).stdout.split()
     assert imported_modules.HEAVY.intersection(loaded) == {"aiohttp", "lxml", "numpy"}
+
+
+def test_an_item_that_is_a_dict_gets_its_relevance_without_another_library(monkeypatch):
+    """``itemadapter`` imports pydantic."""
+    monkeypatch.setitem(sys.modules, "itemadapter", None)
+    request = Request(PAGE)
+    link = QueuedLink(link_key(PAGE), PAGE, "a.test", 0.5, 0.5)
+    classification = Classification(0.9, on_topic=True)
+    update_state(request, settled=SettledFetch(link, "fetched", classification=classification))
+
+    async def result() -> AsyncIterator[Any]:
+        yield {"url": PAGE}
+
+    async def annotated() -> list[Any]:
+        middleware = RelevanceMiddleware(cast("Crawler", None))
+        response = Response(PAGE, request=request)
+        return [each async for each in middleware.process_spider_output(response, result())]
+
+    assert asyncio.run(annotated()) == [{"url": PAGE, "relevance": 0.9}]
 
 
 def _exists(name: str) -> bool:

@@ -457,17 +457,15 @@ class NearDuplicateIndex:
         stored = _decode_page(raw)
         self._tables.delete("sketches", key)
         for each in _hash_keys(stored.sketch.hashes[:_INDEXED_HASHES]):
-            left = [other for other in self._pages_with(each) if other != number]
+            pages = _unpack_numbers(self._tables.get("shingles", each) or b"")
+            left = [other for other in pages if other != number]
             if left:
-                self._tables.put("shingles", each, _pack_numbers(left))
+                self._tables.put("shingles", each, np.array(left, np.uint32).tobytes())
             else:
                 self._tables.delete("shingles", each)
         host = host_of(stored.url).encode()
         if self._host_row(host).recent[-1:] == [number]:
             self._tables.delete("host_shingles", host)
-
-    def _pages_with(self, key: bytes) -> list[int]:
-        return _unpack_numbers(self._tables.get("shingles", key) or b"")
 
     def _boilerplate(self, host: str) -> ShingleHashes:
         return np.frombuffer(self._host_row(host.encode()).boilerplate, np.uint64)
@@ -485,10 +483,6 @@ def _normalise_title(title: str) -> str:
 def _hash_keys(hashes: ShingleHashes) -> list[bytes]:
     raw = hashes.astype(_HASH).tobytes()
     return [raw[i : i + 8] for i in range(0, len(raw), 8)]
-
-
-def _pack_numbers(numbers: list[int]) -> bytes:
-    return np.array(numbers, np.uint32).tobytes()
 
 
 def _unpack_numbers(raw: bytes) -> list[int]:
