@@ -99,6 +99,10 @@ class StateStore:
         self._write_guard = WriteGuard(folder)
         self.tables = Tables(env, self._write_guard, read_only=lock is None, record_steps=durable)
         self._journal = Journal(folder / "journal") if durable else None
+        self._page_bytes = int(env.stat()["psize"])
+        self._bytes_used = self._count_bytes()
+        self._bytes_grown = 0
+        """Between the last two checkpoints."""
         self._closed = False
         if lock is not None:
             _open_stores.add(self)
@@ -287,6 +291,7 @@ class StateStore:
                 if self._journal is not None:
                     self.commit()
                     self._checkpoint()
+                    environment.cut(environment.data_file(self._folder), self._bytes_used)
                 else:
                     self.tables.commit_transaction()
         self.abandon()
@@ -322,9 +327,17 @@ class StateStore:
         self.tables.put_meta("checkpoint", number)
         self.tables.steps.clear()
         self._syncs = 0
+        file, used = environment.data_file(self._folder), self._bytes_used
+        environment.extend_by_pages(file, used + 2 * self._bytes_grown, self._page_bytes)
         self.tables.commit_transaction()
+        self._bytes_used = self._count_bytes()
+        self._bytes_grown = self._bytes_used - used
         with self._write_guard.writing():
-            self._journal.begin(number, environment.data_file(self._folder).stat().st_size)
+            self._journal.begin(number, min(file.stat().st_size, self._bytes_used))
+
+    def _count_bytes(self) -> int:
+        """Return the bytes of the tables' file that are in use, or were."""
+        return int(self._env.info()["last_pgno"] + 1) * self._page_bytes
 
     def _replay_journal(self) -> None:
         """Replay the commits after the last checkpoint."""
