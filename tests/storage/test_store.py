@@ -98,6 +98,51 @@ def test_tables_that_were_cut_short_are_refused(tmp_path, part, reading):
         reading(folder)
 
 
+def grow(store: StateStore, checkpoints: int = 4) -> None:
+    for number in range(checkpoints):
+        for row in range(100):
+            key = (100 * number + row).to_bytes(4, "big")
+            store.tables.put("content", key, bytes(3_000))
+        store.commit()
+        store.freeze().close()
+
+
+def used_bytes(folder: Path) -> int:
+    with environment.open_environment(folder, durable=True, read_only=True, lock=False) as env:
+        return int(env.info()["last_pgno"] + 1) * int(env.stat()["psize"])
+
+
+def test_a_file_that_grows_is_extended_for_the_next_checkpoints_and_cut_at_the_end(tmp_path):
+    store = StateStore.open(tmp_path, {})
+    grow(store)
+    tables = tmp_path / "data.mdb"
+    extended = tables.stat().st_size
+    store.close()
+    assert extended > tables.stat().st_size == used_bytes(tmp_path)
+
+
+def test_a_file_that_is_longer_than_its_tables_is_sound(tmp_path):
+    store = StateStore.open(tmp_path, {})
+    grow(store)
+    store.abandon()
+    used = used_bytes(tmp_path)
+    assert (tmp_path / "data.mdb").stat().st_size > used
+    StateStore.reopen(tmp_path).abandon()
+    os.truncate(tmp_path / "data.mdb", used)
+    with contextlib.closing(StateStore.reopen(tmp_path)) as again:
+        assert again.tables.count("content") == 400
+
+
+def test_a_disk_too_full_to_extend_the_file_loses_nothing(tmp_path, monkeypatch):
+    def refuse(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", refuse)
+    with contextlib.closing(StateStore.open(tmp_path, {})) as store:
+        grow(store)
+        assert store.tables.count("content") == 400
+
+
 def test_a_lack_of_address_space_is_no_damage(tmp_path, monkeypatch):
     StateStore.open(tmp_path, {}).close()
 
