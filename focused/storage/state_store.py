@@ -101,8 +101,6 @@ class StateStore:
         self._journal = Journal(folder / "journal") if durable else None
         self._page_bytes = int(env.stat()["psize"])
         self._bytes_used = self._count_bytes()
-        self._bytes_grown = 0
-        """Between the last two checkpoints."""
         self._closed = False
         if lock is not None:
             _open_stores.add(self)
@@ -327,13 +325,14 @@ class StateStore:
         self.tables.put_meta("checkpoint", number)
         self.tables.steps.clear()
         self._syncs = 0
-        file, used = environment.data_file(self._folder), self._bytes_used
-        environment.extend_by_pages(file, used + 2 * self._bytes_grown, self._page_bytes)
         self.tables.commit_transaction()
-        self._bytes_used = self._count_bytes()
-        self._bytes_grown = self._bytes_used - used
+        file, used = environment.data_file(self._folder), self._count_bytes()
         with self._write_guard.writing():
-            self._journal.begin(number, min(file.stat().st_size, self._bytes_used))
+            self._journal.begin(number, min(file.stat().st_size, used))
+        # After the commit: the next ones overwrite the pages before they reach the disk.
+        spare = 2 * (used - self._bytes_used)
+        environment.extend_by_pages(file, used + spare, self._page_bytes)
+        self._bytes_used = used
 
     def _count_bytes(self) -> int:
         """Return the bytes of the tables' file that are in use, or were."""
