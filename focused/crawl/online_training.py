@@ -155,7 +155,8 @@ class OnlineTraining:
         if between < _RESCORE_BATCHES:
             count = _RESCORED_BEST_LINKS // _RESCORE_BATCHES
             first = portion * count
-            self._rescore_host(self._learner, host, range(first, first + count), now)
+            again = partial(self._rescore_links, self._learner)
+            self._frontier.rescore_best(host, again, range(first, first + count), now)
 
     def offer(self, now: float) -> Offer | NotYet | None:
         """Return the frontier's offer with its link scored by the current model."""
@@ -169,7 +170,8 @@ class OnlineTraining:
             if not has_rescored and self._needs_rescoring(offer.host):
                 has_rescored = True
                 self._frontier.put_back(offer, offer.host.pace, now)
-                self._rescore_host(self._learner, offer.host, range(_RESCORED_BEST_LINKS), now)
+                again = partial(self._rescore_links, self._learner)
+                self._frontier.rescore_best(offer.host, again, range(_RESCORED_BEST_LINKS), now)
                 offer = self._frontier.offer(now, self._patience_s, self.floor)
                 continue
             link = self._rescore_link(self._learner, offer.link, offer.found)
@@ -189,11 +191,6 @@ class OnlineTraining:
             return False
         self._rescored_hosts.add(host.name)
         return True
-
-    def _rescore_host(
-        self, learner: OnlineLinkScorer, host: Host, ranks: range, now: float
-    ) -> None:
-        self._frontier.rescore_best(host, partial(self._rescore_links, learner), ranks, now)
 
     def _rescore_link(self, learner: OnlineLinkScorer, link: QueuedLink, found: int) -> QueuedLink:
         # Seeds and a driver's own requests have no features.

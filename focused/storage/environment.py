@@ -167,20 +167,14 @@ def data_file(folder: Path) -> Path:
 def extend_by_pages(file: Path, size: int, page_bytes: int) -> None:
     """Extend a file to ``size`` bytes page by page; on a full disk it may stay shorter.
 
-    Since Linux 6.16 ext4 keeps what is written at once, as LMDB writes new pages, in one piece of
-    memory, and each later write of one of its pages takes two to three times as long.
+    Since Linux 6.16 ext4 keeps what is written at once, as LMDB writes new pages, in one folio, and
+    each later write of one of its pages takes two to three times as long. Unnecessary once that is
+    mended (https://lkml.iu.edu/2606.1/01045.html).
     """
     page = bytes(page_bytes)
     with contextlib.suppress(OSError), file.open("r+b", buffering=0) as opened:
         for at in range(opened.seek(0, os.SEEK_END), size, page_bytes):
             os.pwrite(opened.fileno(), page, at)
-
-
-def cut(file: Path, size: int) -> None:
-    """Undo what :func:`extend_by_pages` extended for nothing, beyond ``size`` bytes."""
-    with contextlib.suppress(OSError):
-        if file.stat().st_size > size:
-            os.truncate(file, size)
 
 
 def require_state(folder: Path) -> None:

@@ -9,6 +9,7 @@ append to the journal, which is replayed into the tables when they are opened ne
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -289,7 +290,8 @@ class StateStore:
                 if self._journal is not None:
                     self.commit()
                     self._checkpoint()
-                    environment.cut(environment.data_file(self._folder), self._bytes_used)
+                    with contextlib.suppress(OSError):
+                        os.truncate(environment.data_file(self._folder), self._bytes_used)
                 else:
                     self.tables.commit_transaction()
         self.abandon()
