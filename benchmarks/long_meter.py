@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any, TypeVar
 
 from machine import allocated_bytes, anonymous_mb
@@ -172,9 +173,9 @@ def mean_us(windows: Sequence[Window], stage: str | None = None) -> float:
     return total / pages if pages else 0.0
 
 
-def yardstick_us(windows: Sequence[Window]) -> float:
-    """The mean of the windows' yardsticks."""
-    return sum(window.yardstick_us for window in windows) / len(windows) if windows else 0.0
+def by_yardstick(windows: Sequence[Window]) -> float:
+    """The cost of a page in yardsticks: the median, for other processes disturb some windows."""
+    return median(window.cpu_us / window.yardstick_us for window in windows)
 
 
 def flatness(windows: Sequence[Window], warm_up: int) -> dict[str, Any]:
@@ -189,13 +190,12 @@ def flatness(windows: Sequence[Window], warm_up: int) -> dict[str, Any]:
     last = [each for each in warm if warm[-1].pages - each.pages < pages * 0.99]
     if not first:
         return {}
-    speed = yardstick_us(last) / yardstick_us(first)
     return {
         "pages_each": sum(each.fetched for each in first),
         "first_us": mean_us(first),
         "last_us": mean_us(last),
         "ratio": mean_us(last) / mean_us(first),
-        "by_yardstick": mean_us(last) / mean_us(first) / speed,
+        "by_yardstick": by_yardstick(last) / by_yardstick(first),
         "stages": {
             stage: {"first_us": mean_us(first, stage), "last_us": mean_us(last, stage)}
             for stage in STAGES
