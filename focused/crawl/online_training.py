@@ -47,8 +47,8 @@ _MAX_RESCORED_PER_OFFER = 50
 # Scoring all links gains hardly anything (docs/explanation/apprentice.md).
 _RESCORED_BEST_LINKS = 500
 _RESCORE_INTERVAL_PAGES = 25
-# From twice so many pages of a host on, the interval grows with them: the model changes less.
-_STEADY_PAGES = 250
+# From so many pages of a host on, the interval doubles with them: the model changes less.
+_STEADY_PAGES = 500
 # In batches, so that the reactor isn't blocked for long.
 _RESCORE_BATCHES = 5
 # The state takes megabytes in a long crawl; training on this many examples takes 0.1 s.
@@ -149,14 +149,12 @@ class OnlineTraining:
         """Score the next batch of the host's best links again, if one is due."""
         if self._learner is None or host.fetched < _RESCORE_INTERVAL_PAGES:
             return
-        doublings = max(0, (host.fetched // _STEADY_PAGES).bit_length() - 1)
-        interval = _RESCORE_INTERVAL_PAGES << doublings
+        interval = _RESCORE_INTERVAL_PAGES << (host.fetched // _STEADY_PAGES).bit_length()
         portion, between = divmod(host.fetched % interval * _RESCORE_BATCHES, interval)
         if between < _RESCORE_BATCHES:
             count = _RESCORED_BEST_LINKS // _RESCORE_BATCHES
             first = portion * count
-            again = partial(self._rescore_links, self._learner)
-            self._frontier.rescore_best(host, again, range(first, first + count), now)
+            self._rescore_host(self._learner, host, range(first, first + count), now)
 
     def offer(self, now: float) -> Offer | NotYet | None:
         """Return the frontier's offer with its link scored by the current model."""
@@ -170,8 +168,7 @@ class OnlineTraining:
             if not has_rescored and self._needs_rescoring(offer.host):
                 has_rescored = True
                 self._frontier.put_back(offer, offer.host.pace, now)
-                again = partial(self._rescore_links, self._learner)
-                self._frontier.rescore_best(offer.host, again, range(_RESCORED_BEST_LINKS), now)
+                self._rescore_host(self._learner, offer.host, range(_RESCORED_BEST_LINKS), now)
                 offer = self._frontier.offer(now, self._patience_s, self.floor)
                 continue
             link = self._rescore_link(self._learner, offer.link, offer.found)
@@ -192,6 +189,11 @@ class OnlineTraining:
         self._rescored_hosts.add(host.name)
         return True
 
+    def _rescore_host(
+        self, learner: OnlineLinkScorer, host: Host, ranks: range, now: float
+    ) -> None:
+        self._frontier.rescore_best(host, partial(self._rescore_links, learner), ranks, now)
+
     def _rescore_link(self, learner: OnlineLinkScorer, link: QueuedLink, found: int) -> QueuedLink:
         # Seeds and a driver's own requests have no features.
         if len(link.features) != self._features:
@@ -210,14 +212,13 @@ class OnlineTraining:
         again = iter(_rescore_or_none(learner, list(compress(links, scored))))
         moved = []
         for link, number, is_scored in zip(links, found, scored, strict=True):
-            update = next(again) if is_scored else None
+            update, risen = (next(again) if is_scored else None), link
             if update is not None:
                 priority = self._ordering(update.rank_score, number)
                 # That a priority fell shows when the link is offered.
                 if priority - link.priority > MIN_PRIORITY_CHANGE:
-                    moved.append(_with_score(link, update, priority))
-                    continue
-            moved.append(link)
+                    risen = _with_score(link, update, priority)
+            moved.append(risen)
         return moved
 
     def _save_snapshot(self, learner: OnlineLinkScorer) -> None:

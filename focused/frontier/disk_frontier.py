@@ -222,10 +222,7 @@ class DiskFrontier:
 
     def retry(self, offer: Offer, pace: HostPace, now: float) -> None:
         """Keep the link queued after a failed try."""
-        # The queue key holds the rank from before the link was scored again.
-        older = offer.link.with_rank(rank_in_key(offer.queue_key))
-        older = replace(older, tries=offer.link.tries + 1)
-        self._links.rewrite(offer.host, offer.queue_key, older)
+        self.save_tries(offer, offer.link.tries + 1)
         self._release(offer, pace, now, still_queued=True)
 
     def put_back(self, offer: Offer, pace: HostPace, now: float) -> None:
@@ -234,6 +231,7 @@ class DiskFrontier:
 
     def save_tries(self, offer: Offer, tries: int) -> None:
         """Store the link's number of tries, in case the process dies before it is settled."""
+        # The queue key holds the rank from before the link was scored again.
         tried = replace(offer.link.with_rank(rank_in_key(offer.queue_key)), tries=tries)
         self._links.rewrite(offer.host, offer.queue_key, tried)
 

@@ -321,15 +321,9 @@ class LinkTable:
         return moved
 
     def rewrite(self, host: Host, at: bytes, link: QueuedLink) -> bytes:
-        """:meth:`move` without waiting for :meth:`flush`."""
-        number = at[-NUMBER_BYTES:]
-        moved = queue_key_of(link.rank, number)
-        tables, prefix = self._tables, host.prefix
-        tables.put("links", number, encode_link(link, self._sources))
-        if moved != at:
-            tables.discard("queue", prefix, at)
-            tables.add("queue", prefix, moved)
-        self._recent.put(prefix + link.key, SeenLink(moved, link))
+        """:meth:`move` and :meth:`flush`."""
+        moved = self.move(host, at, link)
+        self.flush()
         return moved
 
     def flush(self) -> None:

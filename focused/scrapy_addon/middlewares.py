@@ -80,7 +80,7 @@ def _annotate_request(request: Request, settled: SettledFetch) -> None:
 
 
 def _fields_of(output: object) -> dict[str, Any] | ItemAdapter | None:
-    """Return an item as a mapping; None for what is none."""
+    """Return an item's fields as a mapping; None if ``output`` is no item."""
     if isinstance(output, dict):
         return output
     from itemadapter import ItemAdapter  # imports pydantic: 8 MB, half of Scrapy's own start

@@ -400,7 +400,7 @@ class _SiteTable:
         self._recent: dict[bytes, _SiteEvidence] = {}
 
     def get(self, key: bytes) -> _SiteEvidence:
-        """Return what is known of a site; :meth:`save` what is changed of it."""
+        """Return the evidence of a site; pass it to :meth:`save` after a change."""
         found = self._recent.get(key)
         if found is None:
             found = _SiteEvidence.unpack(self._tables.get("site_trust", key) or _NEW_ROW)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import mmap
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -59,7 +60,7 @@ def open_environment(
     # written, so the last page may lie beyond the end of an intact file.
     whole_bytes = journal.min_tables_bytes(folder / "journal")
     if whole_bytes is None:
-        whole_bytes = (env.info()["last_pgno"] + 1) * env.stat()["psize"] if durable else 0
+        whole_bytes = used_bytes(env) if durable else 0
     if data_file(folder).stat().st_size < whole_bytes:
         env.close()
         reason = f"data.mdb is truncated: it had {whole_bytes} bytes"
@@ -164,17 +165,20 @@ def data_file(folder: Path) -> Path:
     return folder / "data.mdb"
 
 
-def extend_by_pages(file: Path, size: int, page_bytes: int) -> None:
+def used_bytes(env: lmdb.Environment) -> int:
+    """Return the size of the data file up to the last page that was ever in use."""
+    return int((env.info()["last_pgno"] + 1) * env.stat()["psize"])
+
+
+def extend_by_pages(file: Path, size: int) -> None:
     """Extend a file to ``size`` bytes page by page; on a full disk it may stay shorter.
 
     Since Linux 6.16 ext4 keeps what is written at once, as LMDB writes new pages, in one folio, and
-    each later write of one of its pages takes two to three times as long. Unnecessary once that is
-    mended (https://lkml.iu.edu/2606.1/01045.html).
+    later writes of its pages take twice as long: https://lkml.iu.edu/2606.1/01045.html.
     """
-    page = bytes(page_bytes)
     with contextlib.suppress(OSError), file.open("r+b", buffering=0) as opened:
-        for at in range(opened.seek(0, os.SEEK_END), size, page_bytes):
-            os.pwrite(opened.fileno(), page, at)
+        for at in range(opened.seek(0, os.SEEK_END), size, mmap.PAGESIZE):
+            os.pwrite(opened.fileno(), bytes(mmap.PAGESIZE), at)
 
 
 def require_state(folder: Path) -> None:

@@ -44,7 +44,7 @@ class FrozenTables:
     def __init__(self, env: lmdb.Environment, path: Path) -> None:
         """Right after a checkpoint of ``env``, whose file is ``path``."""
         page_bytes = env.stat()["psize"]
-        self.bytes = (env.info()["last_pgno"] + 1) * page_bytes
+        self.bytes = environment.used_bytes(env)
         self._path = path
         with path.open("rb") as file:
             self._meta_pages = file.read(2 * page_bytes)
@@ -100,8 +100,7 @@ class StateStore:
         self._write_guard = WriteGuard(folder)
         self.tables = Tables(env, self._write_guard, read_only=lock is None, record_steps=durable)
         self._journal = Journal(folder / "journal") if durable else None
-        self._page_bytes = int(env.stat()["psize"])
-        self._bytes_used = self._count_bytes()
+        self._used_bytes = environment.used_bytes(env)
         self._closed = False
         if lock is not None:
             _open_stores.add(self)
@@ -291,7 +290,7 @@ class StateStore:
                     self.commit()
                     self._checkpoint()
                     with contextlib.suppress(OSError):
-                        os.truncate(environment.data_file(self._folder), self._bytes_used)
+                        os.truncate(environment.data_file(self._folder), self._used_bytes)
                 else:
                     self.tables.commit_transaction()
         self.abandon()
@@ -328,17 +327,12 @@ class StateStore:
         self.tables.steps.clear()
         self._syncs = 0
         self.tables.commit_transaction()
-        file, used = environment.data_file(self._folder), self._count_bytes()
+        file, used = environment.data_file(self._folder), environment.used_bytes(self._env)
         with self._write_guard.writing():
             self._journal.begin(number, min(file.stat().st_size, used))
         # After the commit: the next ones overwrite the pages before they reach the disk.
-        spare = 2 * (used - self._bytes_used)
-        environment.extend_by_pages(file, used + spare, self._page_bytes)
-        self._bytes_used = used
-
-    def _count_bytes(self) -> int:
-        """Return the bytes of the tables' file that are in use, or were."""
-        return int(self._env.info()["last_pgno"] + 1) * self._page_bytes
+        environment.extend_by_pages(file, used + 2 * (used - self._used_bytes))
+        self._used_bytes = used
 
     def _replay_journal(self) -> None:
         """Replay the commits after the last checkpoint."""

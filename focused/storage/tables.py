@@ -148,12 +148,7 @@ class Tables:
 
     def add(self, sets: str, key: bytes, member: bytes) -> None:
         """Add a member to a set; all members of a table have one length."""
-        try:
-            stored = add_checksum(checksum_seed(sets), key, member)
-            self._txn.put(key, stored, db=self._writable(sets, is_set=True))
-        except DISK_ERRORS as error:
-            raise self._write_guard.lost(error) from error
-        self._record(_ADD, sets, key, member)
+        self.add_many(sets, ((key, member),))
 
     def add_many(self, sets: str, members: Sequence[tuple[bytes, bytes]]) -> None:
         """:meth:`add` several members, each after its set's key."""

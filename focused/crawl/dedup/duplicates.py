@@ -347,7 +347,9 @@ class NearDuplicateIndex:
         if len(page.own.hashes) < MIN_SHINGLES:
             return best
         for stored in self._alike(page.own):
-            if not self._may_reach_threshold(page.own.hashes, stored.sketch.hashes):
+            # Without boilerplate they have no more in common.
+            common = count_common_hashes(page.own.hashes, stored.sketch.hashes)
+            if common < self._min_common_hashes:
                 continue
             share, number = self._resemblance(page, stored)
             if number >= MIN_SHINGLES:
@@ -403,10 +405,6 @@ class NearDuplicateIndex:
         if self._next > self._most:
             self._forget(self._next - self._most - 1)
 
-    def _may_reach_threshold(self, own: ShingleHashes, stored: ShingleHashes) -> bool:
-        """Whether enough hashes are shared to reach the threshold without boilerplate."""
-        return count_common_hashes(own, stored) >= self._min_common_hashes
-
     def _resemblance(self, page: PageSketch, stored: _IndexedPage) -> tuple[float, int]:
         """The resemblance of two pages without the boilerplate of either host."""
         own_boilerplate, host = page.boilerplate, host_of(stored.url)
@@ -425,7 +423,7 @@ class NearDuplicateIndex:
     def _alike(self, own: Sketch) -> Iterator[_IndexedPage]:
         """The pages that share most of the smallest hashes, most first."""
         found = self._tables.get_many("shingles", _hash_keys(own.hashes[:_QUERIED_HASHES]))
-        shared = Counter(_unpack_numbers(b"".join([value for _, value in found])))
+        shared = Counter(np.frombuffer(b"".join([value for _, value in found]), np.uint32).tolist())
         for number, _ in shared.most_common(_MAX_COMPARED_PAGES):
             raw = self._tables.get("sketches", _PAGE_KEY.pack(number))
             if raw is not None:
@@ -457,10 +455,10 @@ class NearDuplicateIndex:
         stored = _decode_page(raw)
         self._tables.delete("sketches", key)
         for each in _hash_keys(stored.sketch.hashes[:_INDEXED_HASHES]):
-            pages = _unpack_numbers(self._tables.get("shingles", each) or b"")
-            left = [other for other in pages if other != number]
+            pages = np.frombuffer(self._tables.get("shingles", each) or b"", np.uint32)
+            left = pages[pages != number].tobytes()
             if left:
-                self._tables.put("shingles", each, np.array(left, np.uint32).tobytes())
+                self._tables.put("shingles", each, left)
             else:
                 self._tables.delete("shingles", each)
         host = host_of(stored.url).encode()
@@ -483,8 +481,3 @@ def _normalise_title(title: str) -> str:
 def _hash_keys(hashes: ShingleHashes) -> list[bytes]:
     raw = hashes.astype(_HASH).tobytes()
     return [raw[i : i + 8] for i in range(0, len(raw), 8)]
-
-
-def _unpack_numbers(raw: bytes) -> list[int]:
-    numbers: list[int] = np.frombuffer(raw, np.uint32).tolist()
-    return numbers
