@@ -69,6 +69,7 @@ def build_crawl(
         tables, seen, state.leases.has_url, skip_links=scope.mirrors, shared=shared_contents
     )
     traps = TrapFilter(tables, on=scope.traps, keeps=compile_parameter_names(scope.keep_parameters))
+    state.before_commit.append(traps.stats.save)
     host_policy = HostPolicy(topic, counters, tables, frontier)
     link_filter = LinkFilter(topic, counters, host_policy, mirrors, traps)
     queue = frontier if route is None else route(frontier, tables)

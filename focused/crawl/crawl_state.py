@@ -53,7 +53,7 @@ class CrawlState:
     timer: RunTimer
     stages: StageTimes
     before_commit: list[Callable[[], object]] = field(default_factory=list)
-    """What features call to write the state that they hold in memory."""
+    """What is called to write the state that parts hold in memory."""
 
     def save_counters(self, now: float) -> None:
         """Write the counters into the open transaction."""

@@ -130,19 +130,14 @@ class DirectRequests:
 
     def is_busy(self, host: Host, but: Lease | None = None) -> bool:
         """Whether host or address has a request in flight; the lease ``but`` doesn't count."""
-        in_flight = [self._host_of(lease) for lease in self._leases if lease is not but]
-        own = None if but is None else but.direct_request
-        first = [queue[0] for queue in self._queues.values()]
-        in_flight += [request.host for request in first if request.sent and request is not own]
-        return any(
-            each is host or (each.server is not None and each.server is host.server)
-            for each in in_flight
-        )
-
-    def _host_of(self, lease: Lease) -> Host:
         # Redirects of a robots.txt lead to other hosts.
-        redirected = lease.direct_request is not None
-        return self._hosts.get(host_of(lease.url)) if redirected else lease.offer.host
+        requests = [each.direct_request or each.offer for each in self._leases if each is not but]
+        own = None if but is None else but.direct_request
+        first = (queue[0] for queue in self._queues.values())
+        requests += [request for request in first if request.sent and request is not own]
+        hosts = [each.host for each in requests]
+        servers = [each.server for each in hosts]
+        return host in hosts or (host.server is not None and host.server in servers)
 
     def may_connect(self, lease: Lease | None, url: str, address: str, now: float) -> bool:
         """Whether a request may be sent to the address that its host resolved to.

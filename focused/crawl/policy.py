@@ -55,7 +55,6 @@ class Policy:
 
     def calibrate_scores(self, scores: Sequence[float]) -> Sequence[float]:
         """Return the scores of links with features as they are shown and stored."""
-        # Not isinstance() with the protocol, which takes tens of microseconds, for each page.
         calibrate = getattr(self.scorer, "calibrate_scores", None)
         return scores if calibrate is None else calibrate(scores)
 

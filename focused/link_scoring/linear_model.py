@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from focused.errors import ConfigurationError
 from focused.kernels.link_features import predict
 from focused.link_scoring.link_features import FEATURE_INDEX, FEATURE_NAMES
-from focused.link_scoring.recalibration import ScoreRecalibration, fit_newton
+from focused.link_scoring.recalibration import ScoreRecalibration, fit_newton, one_blas_thread
 
 PRIOR_FORMAT = 1
 DEFAULT_PRIOR = "all-webs"
@@ -242,7 +242,8 @@ class OnlineUpdate:
         self._n_seen += 1
         if self._n_seen % _FIT_INTERVAL == 0:
             self._forget()
-            self._fit()
+            with one_blas_thread():
+                self._fit()
 
     def state(self) -> Any:
         """Return the learned state as plain data."""

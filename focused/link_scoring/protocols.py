@@ -78,7 +78,10 @@ class ScoredLinks:
 
 
 class LinkScorer(Protocol):
-    """Predicts the relevance of link targets before the download."""
+    """Predicts the relevance of link targets before the download.
+
+    Its ``calibrate_scores``, if any, maps scores of links with features to those shown and stored.
+    """
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -181,17 +184,6 @@ class UsesStaticFeatures(LinkScorer, Protocol):
     """A link scorer that reads :attr:`PageContext.static_features`."""
 
     uses_static_features: bool
-
-
-@runtime_checkable
-class ScoreCalibrator(LinkScorer, Protocol):
-    """A link scorer whose scores are calibrated where they are shown and stored.
-
-    Its priorities, and the scores of queued links, stay as they are.
-    """
-
-    def calibrate_scores(self, scores: Sequence[float]) -> Sequence[float]:
-        """Return calibrated scores of links with features, in the same order."""
 
 
 @runtime_checkable

@@ -11,10 +11,12 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from focused.classifier.calibration import logit
 
@@ -22,8 +24,19 @@ from focused.classifier.calibration import logit
 _MAX_STEP = 1.0
 _TOLERANCE = 1e-3
 _MAX_ITERATIONS = 100
+_THREAD_POOLS = ThreadpoolController()
 
 FloatArray = NDArray[np.float64]
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """Let products of matrices use one thread inside the ``with`` block.
+
+    After each product OpenBLAS's other threads spin for some 25 ms. Fits take less than one, and
+    come so often that this took half of a core from the parser processes.
+    """
+    limit: AbstractContextManager[object] = _THREAD_POOLS.limit(limits=1, user_api="blas")
+    return limit
 
 
 def fit_newton(
@@ -88,7 +101,8 @@ class ScoreRecalibration:
             del self._log_odds[0], self._relevances[0]
         self._n_seen += 1
         if self._n_seen % _FIT_INTERVAL == 0:
-            self._fit()
+            with one_blas_thread():
+                self._fit()
 
     def apply(self, scores: Sequence[float]) -> list[float]:
         """Return calibrated scores in [0, 1], rounded as they are stored.

@@ -122,16 +122,12 @@ def _tokenize_non_ascii(text: str) -> list[str]:
     text = unicodedata.normalize("NFKC", text).casefold()
     non_ascii = _non_ascii_chars(text.encode("utf-8", _ENCODING_ERRORS))
     runs = _letter_runs(text, non_ascii)
-    if not _UNSPACED_CHAR.search("".join(non_ascii)):
-        return [run for run in runs if _is_word(run)]
-    unspaced = _unspaced_run()
-    found: list[str] = []
-    for run in runs:
-        if not run.isascii() and unspaced.search(run):
-            found.extend(filter(_is_word, _split_mixed_run(run, unspaced)))
-        elif _is_word(run):
-            found.append(run)
-    return found
+    if _UNSPACED_CHAR.search("".join(non_ascii)):
+        unspaced = _unspaced_run()
+        runs = [part for run in runs for part in _split_mixed_run(run, unspaced)]
+    return [
+        run for run in runs if len(run) <= MAX_WORD_CHARS and (len(run) > 1 or not run.isascii())
+    ]
 
 
 def _letter_runs(text: str, non_ascii: set[str]) -> list[str]:
@@ -149,10 +145,6 @@ def _letter_runs(text: str, non_ascii: set[str]) -> list[str]:
         .decode("utf-8", _ENCODING_ERRORS)
         .split()
     )
-
-
-def _is_word(run: str) -> bool:
-    return 1 < len(run) <= MAX_WORD_CHARS or (len(run) == 1 and not run.isascii())
 
 
 def _split_mixed_run(run: str, unspaced: re.Pattern[str]) -> list[str]:

@@ -5,16 +5,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from focused.classifier.calibration import expit
+from focused.link_scoring import linear_model, recalibration
 from focused.link_scoring.apprentice import Apprentice
+from focused.link_scoring.linear_model import OnlineUpdate
 from focused.link_scoring.recalibration import (
     MAX_FORECASTS,
     MAX_SLOPE,
     MIN_SLOPE,
     ScoreRecalibration,
+    fit_newton,
 )
-from tests.link_scoring.apprentices import LINKS, examples_of_a_crawl, new_apprentice, seen
+from tests.link_scoring.apprentices import LINKS, PRIOR, examples_of_a_crawl, new_apprentice, seen
 
 SCORES = np.linspace(0.0, 1.0, 101).tolist()
 forecasts = st.lists(st.tuples(st.floats(-12, 12), st.floats(0, 1)), min_size=25, max_size=80)
@@ -130,3 +134,27 @@ def test_tempered_relevances_change_calibrated_scores_and_no_other():
 def test_a_frozen_apprentice_leaves_scores_as_they_are():
     frozen = after_lessons(0.6, learns=False)
     assert frozen.calibrate_scores(SCORES) == SCORES
+
+
+def numpy_threads() -> set[int]:
+    """How many threads NumPy's BLAS uses; SciPy has another."""
+    return {pool["num_threads"] for pool in threadpool_info() if "numpy" in pool["filepath"]}
+
+
+def test_fits_use_one_thread_and_leave_the_other_cores_alone(monkeypatch):
+    during = []
+
+    def observed(*given: np.ndarray) -> np.ndarray:
+        during.append(numpy_threads())
+        return fit_newton(*given)
+
+    for module in (recalibration, linear_model):
+        monkeypatch.setattr(module, "fit_newton", observed)
+    with threadpool_limits(limits=2, user_api="blas"):
+        before = numpy_threads()
+        taught(drawn(25, 0.5, -1.0))
+        update = OnlineUpdate(PRIOR)
+        for _ in range(25):
+            update.learn(np.ones(len(PRIOR.weights)), 0.5)
+        assert numpy_threads() == before
+    assert during == [{1}, {1}]

@@ -262,7 +262,7 @@ class TrapCount(msgspec.Struct):
 
 
 class TrapStats:
-    """Trap statistics by site and kind; persistent, the caller commits.
+    """Trap statistics by site and kind; persistent after :meth:`save`, the caller commits.
 
     The first thousand sites have rows of their own, the others share one for each kind.
     """
@@ -270,6 +270,7 @@ class TrapStats:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._lines: dict[tuple[str, str], TrapCount] = {}
+        self._changed: dict[tuple[str, str], TrapCount] = {}
         for _, raw in tables.scan("trap_counts"):
             line = TrapCount(*unpack(raw))
             self._lines[line.site, line.kind] = line
@@ -289,27 +290,28 @@ class TrapStats:
 
     def lost(self, site: str, kind: str, pages: int) -> None:
         """Count pages that were fetched for nothing."""
-        if not pages:
-            return
-        line = self._line(site, kind)
-        line.pages += pages
-        self._keep(line)
+        if pages:
+            self._change(site, kind).pages += pages
 
     def refused(self, site: str, kind: str, url: str) -> None:
         """Count a refused link."""
-        line = self._line(site, kind)
+        line = self._change(site, kind)
         line.links += 1
         if len(line.examples) < _MAX_EXAMPLES and url not in line.examples:
             line.examples.append(url)
-        self._keep(line)
 
-    def _line(self, site: str, kind: str) -> TrapCount:
+    def save(self) -> None:
+        """Write the changed rows: a page may have hundreds of refused links."""
+        for line in self._changed.values():
+            key = xxhash.xxh3_128_digest(f"{line.site} {line.kind}".encode("utf-8", "replace"))
+            self._tables.put("trap_counts", key, pack(msgspec.structs.astuple(line)))
+        self._changed.clear()
+
+    def _change(self, site: str, kind: str) -> TrapCount:
+        """Return a row that is about to change."""
         line = self._lines.get((site, kind))
         if line is None:
             named = site if len(self._lines) < MAX_COUNTED_SITES else OTHER_HOSTS
             line = self._lines.setdefault((named, kind), TrapCount(named, kind))
+        self._changed[line.site, kind] = line
         return line
-
-    def _keep(self, line: TrapCount) -> None:
-        key = xxhash.xxh3_128_digest(f"{line.site} {line.kind}".encode("utf-8", "replace"))
-        self._tables.put("trap_counts", key, pack(msgspec.structs.astuple(line)))
