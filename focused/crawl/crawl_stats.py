@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any
 
 from focused.installed_features import installed_features
 
@@ -165,18 +166,15 @@ class StageTimes:
     def __init__(self, clock: Clock = float) -> None:
         self.clock = clock
         self._seconds = dict.fromkeys(Stage, 0.0)
-        self._stage, self._began = Stage.SELECTING, 0.0
 
-    def __call__(self, stage: Stage) -> Self:
+    @contextmanager
+    def __call__(self, stage: Stage) -> Iterator[None]:
         """Time a block: ``with stages(Stage.SCORING):``."""
-        self._stage, self._began = stage, self.clock()
-        return self
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(self, *error: object) -> None:
-        self._seconds[self._stage] += self.clock() - self._began
+        began = self.clock()
+        try:
+            yield
+        finally:
+            self._seconds[stage] += self.clock() - began
 
     def add(self, stage: Stage, seconds: float) -> None:
         """Add time measured elsewhere, such as in a parser process."""
