@@ -11,12 +11,11 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from focused.classifier.calibration import logit
 
@@ -24,19 +23,23 @@ from focused.classifier.calibration import logit
 _MAX_STEP = 1.0
 _TOLERANCE = 1e-3
 _MAX_ITERATIONS = 100
-_THREAD_POOLS = ThreadpoolController()
 
 FloatArray = NDArray[np.float64]
 
 
-def one_blas_thread() -> AbstractContextManager[object]:
+def one_blas_thread() -> Any:
     """Let products of matrices use one thread inside the ``with`` block.
 
-    After each product OpenBLAS's other threads spin for some 25 ms. Fits take less than one, and
-    come so often that this took half of a core from the parser processes.
+    OpenBLAS's others would spin 25 ms after each product, on the cores of the parser processes.
     """
-    limit: AbstractContextManager[object] = _THREAD_POOLS.limit(limits=1, user_api="blas")
-    return limit
+    return _thread_pools().limit(limits=1, user_api="blas")
+
+
+@cache
+def _thread_pools() -> Any:
+    from threadpoolctl import ThreadpoolController  # 4 ms, for which no first page should wait
+
+    return ThreadpoolController()
 
 
 def fit_newton(
