@@ -32,11 +32,13 @@ from focused.cli.topic_files import DIRECTORY_HEAD, NewTopicOptions, write_topic
 from focused.errors import StateError, TrainingError
 from focused.files import write_atomically
 from focused.labels.label_file import LabelledPageStore, labelled_pages_path
+from focused.link_scoring.apprentice import Apprentice
 from focused.recorded_web import find_recorded_webs
 from focused.reports.formatting import single_line
+from focused.scrapy_addon.crawl_models import CrawlModels
 from focused.scrapy_addon.crawl_session import session_of
-from focused.scrapy_addon.spiders.keyword_spider import KeywordSpider
 from focused.scrapy_addon.spiders.run import project_settings, run
+from focused.scrapy_addon.spiders.topic_spider import TopicSpider
 from focused.storage.state_store import StateStore
 from focused.topic import Topic
 from focused.topic.topic_file import load_topic
@@ -113,6 +115,12 @@ def train_first_classifier(topic: Topic, found: Mapping[str, Page]) -> FirstTrai
     return FirstTraining(made, pages_by_url, proposals, unlisted)
 
 
+def _keyword_models(topic: Topic) -> CrawlModels:
+    """Return a keyword classifier, and an apprentice that uses it."""
+    classifier = KeywordClassifier(topic.training.keywords)
+    return CrawlModels(classifier, Apprentice(classifier), frozenset())
+
+
 def _crawl_around_seeds(
     path: Path, folder: Path, *, pages: int, web: Path | None, delay_s: float | None
 ) -> None:
@@ -121,11 +129,13 @@ def _crawl_around_seeds(
         "FOCUSED_FOLDER": str(folder),
         "FOCUSED_PAGES": pages,
         "FOCUSED_DELAY_S": delay_s,
+        "FOCUSED_MODELS": _keyword_models,
+        "FOCUSED_REPORT": False,
     }
     with ExitStack() as stack:
         if web is not None:
             given["FOCUSED_REPLAY"] = stack.enter_context(find_recorded_webs().replay(web))
-        crawler, started = run(KeywordSpider, project_settings(given))
+        crawler, started = run(TopicSpider, project_settings(given))
     if not started:
         raise StateError(f"{folder}: the crawl around the seeds could not start")
     if session_of(crawler).driver.status.end_reason == _INTERRUPTED:

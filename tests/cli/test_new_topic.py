@@ -17,7 +17,7 @@ BOT = "CheeseBot/1.0 (+https://example.org/bot)"
 INTERRUPTED_AT_A_PAGE = """
 import os, signal
 from focused.cli import main
-from focused.scrapy_addon.spiders.keyword_spider import KeywordSpider
+from focused.scrapy_addon.spiders.topic_spider import TopicSpider
 
 pages = []
 
@@ -26,7 +26,7 @@ def parse(spider, response):
     if len(pages) == 1:
         os.kill(os.getpid(), signal.SIGINT)
 
-KeywordSpider.parse = parse
+TopicSpider.parse = parse
 main()
 """
 
