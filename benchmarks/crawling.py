@@ -152,7 +152,7 @@ class Race:
         figures |= {"contender": self.contender}
         stats = self.folder / "out" / "stats.json"
         if stats.exists():
-            figures["stats"] = json.loads(stats.read_text())
+            figures["profile"] = json.loads(stats.read_text()).get("profile")
         return figures
 
     def _figures_by_rows(self, began_at: float) -> dict[str, float]:

@@ -55,12 +55,12 @@ def _stages(runs: Runs) -> str:
     rows = [
         {"contender": run["contender"]}
         | {
-            stage: 1000 * seconds / run["stats"]["profile"]["pages"]
-            for stage, seconds in run["stats"]["profile"]["stages"].items()
+            stage: 1000 * seconds / run["profile"]["pages"]
+            for stage, seconds in run["profile"]["stages"].items()
         }
-        | {"blocked ms": 1000 * run["stats"]["profile"]["reactor_blocked"]["longest_s"]}
+        | {"blocked ms": 1000 * run["profile"]["reactor_blocked"]["longest_s"]}
         for run in runs
-        if "profile" in run.get("stats", ())
+        if run.get("profile")
     ]
     if not rows:
         return ""
