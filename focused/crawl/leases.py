@@ -136,8 +136,7 @@ class DirectRequests:
         first = (queue[0] for queue in self._queues.values())
         requests += [request for request in first if request.sent and request is not own]
         hosts = [each.host for each in requests]
-        servers = [each.server for each in hosts]
-        return host in hosts or (host.server is not None and host.server in servers)
+        return host in hosts or host.server in [each.server for each in hosts if each.server]
 
     def may_connect(self, lease: Lease | None, url: str, address: str, now: float) -> bool:
         """Whether a request may be sent to the address that its host resolved to.

@@ -212,7 +212,8 @@ class OnlineTraining:
         again = iter(_rescore_or_none(learner, list(compress(links, scored))))
         moved = []
         for link, number, is_scored in zip(links, found, scored, strict=True):
-            update, risen = (next(again) if is_scored else None), link
+            update = next(again) if is_scored else None
+            risen = link
             if update is not None:
                 priority = self._ordering(update.rank_score, number)
                 # That a priority fell shows when the link is offered.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
@@ -27,12 +28,13 @@ _MAX_ITERATIONS = 100
 FloatArray = NDArray[np.float64]
 
 
-def one_blas_thread() -> Any:
+def one_blas_thread() -> AbstractContextManager[object]:
     """Let products of matrices use one thread inside the ``with`` block.
 
     OpenBLAS's others would spin 25 ms after each product, on the cores of the parser processes.
     """
-    return _thread_pools().limit(limits=1, user_api="blas")
+    limit: AbstractContextManager[object] = _thread_pools().limit(limits=1, user_api="blas")
+    return limit
 
 
 @cache

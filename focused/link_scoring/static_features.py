@@ -103,7 +103,7 @@ def _bounded(scores: NDArray[np.float64]) -> list[float]:
     """Return scores that half precision holds; 0 for NaN."""
     numbers: list[float] = scores.tolist()
     most = MAX_HALF_PRECISION
-    if sum(map(abs, numbers)) <= most:  # False for NaN
+    if sum(map(abs, numbers)) <= most:  # then each is; False for NaN
         return numbers
     return [0.0 if math.isnan(number) else min(most, max(-most, number)) for number in numbers]
 

@@ -125,9 +125,8 @@ def _tokenize_non_ascii(text: str) -> list[str]:
     if _UNSPACED_CHAR.search("".join(non_ascii)):
         unspaced = _unspaced_run()
         runs = [part for run in runs for part in _split_mixed_run(run, unspaced)]
-    return [
-        run for run in runs if len(run) <= MAX_WORD_CHARS and (len(run) > 1 or not run.isascii())
-    ]
+    runs = [run for run in runs if len(run) <= MAX_WORD_CHARS]
+    return [run for run in runs if len(run) > 1 or not run.isascii()]
 
 
 def _letter_runs(text: str, non_ascii: set[str]) -> list[str]:

@@ -137,11 +137,13 @@ def test_a_frozen_apprentice_leaves_scores_as_they_are():
 
 
 def numpy_threads() -> set[int]:
-    """How many threads NumPy's BLAS uses, if that can be told; SciPy has another."""
+    """How many threads NumPy's BLAS uses; SciPy has another."""
     return {pool["num_threads"] for pool in threadpool_info() if "numpy" in pool["filepath"]}
 
 
 def test_fits_use_one_thread_and_leave_the_other_cores_alone(monkeypatch):
+    if not numpy_threads():
+        pytest.skip("nobody can tell the threads of this NumPy's BLAS")
     during = []
 
     def observed(*given: np.ndarray) -> np.ndarray:
@@ -157,5 +159,4 @@ def test_fits_use_one_thread_and_leave_the_other_cores_alone(monkeypatch):
         for _ in range(25):
             update.learn(np.ones(len(PRIOR.weights)), 0.5)
         assert numpy_threads() == before
-    assert len(during) == 2
-    assert all(each <= {1} for each in during)
+    assert during == [{1}, {1}]

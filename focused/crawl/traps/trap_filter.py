@@ -291,11 +291,11 @@ class TrapStats:
     def lost(self, site: str, kind: str, pages: int) -> None:
         """Count pages that were fetched for nothing."""
         if pages:
-            self._change(site, kind).pages += pages
+            self._line_to_change(site, kind).pages += pages
 
     def refused(self, site: str, kind: str, url: str) -> None:
         """Count a refused link."""
-        line = self._change(site, kind)
+        line = self._line_to_change(site, kind)
         line.links += 1
         if len(line.examples) < _MAX_EXAMPLES and url not in line.examples:
             line.examples.append(url)
@@ -307,8 +307,8 @@ class TrapStats:
             self._tables.put("trap_counts", key, pack(msgspec.structs.astuple(line)))
         self._changed.clear()
 
-    def _change(self, site: str, kind: str) -> TrapCount:
-        """Return a row that is about to change."""
+    def _line_to_change(self, site: str, kind: str) -> TrapCount:
+        """Return the row of a count that is about to change; :meth:`save` writes it."""
         line = self._lines.get((site, kind))
         if line is None:
             named = site if len(self._lines) < MAX_COUNTED_SITES else OTHER_HOSTS
