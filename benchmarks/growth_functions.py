@@ -432,7 +432,7 @@ def _read_words(text: str) -> None:
     documents.hash_page(given)
     documents.page_words(given)
     tokens.tokenize(text)
-    tokens.has_only_ascii_letters(text)
+    tokens.separate_words(text)
     word_hashes.hash_texts([text, text])
     writers.unescape_formulas(writers.escape_formulas(text))
     duplicates._normalise_title(text)

@@ -90,60 +90,49 @@ def _cached_words(text: str) -> tuple[str, ...]:
 
 
 def _tokenize(text: str) -> list[str]:
+    runs = separate_words(text).decode("utf-8", _ENCODING_ERRORS).split()
+    runs = [run for run in runs if len(run) <= MAX_WORD_CHARS]
+    return [run for run in runs if len(run) > 1 or not run.isascii()]
+
+
+def separate_words(text: str) -> bytes:
+    """Return the runs of letters of ``text`` in UTF-8, with nothing but blanks between them.
+
+    Those of :func:`tokenize`, and the ones that it drops for their length.
+    """
     raw = text.encode("utf-8", _ENCODING_ERRORS)
     non_ascii = _non_ascii_chars(raw)
     if not non_ascii.isdisjoint(_IGNORED_CHARS):
-        return _tokenize(text.translate(_IGNORED_CODE_POINTS))
-    if _has_letters(non_ascii):
-        return _tokenize_non_ascii(text)
-    runs = raw.translate(_ASCII_LETTERS_ONLY).decode("ascii").split()
-    return [run for run in runs if 1 < len(run) <= MAX_WORD_CHARS]
+        return separate_words(text.translate(_IGNORED_CODE_POINTS))
+    if any(unicodedata.category(char)[0] in "LM" for char in non_ascii):
+        return _separate_non_ascii(unicodedata.normalize("NFKC", text).casefold())
+    return raw.translate(_ASCII_LETTERS_ONLY)
 
 
-def has_only_ascii_letters(text: str) -> bool:
-    """Whether every non-ASCII character of ``text`` separates words: quotes, dashes, arrows."""
-    if text.isascii():
-        return True
-    non_ascii = _non_ascii_chars(text.encode("utf-8", _ENCODING_ERRORS))
-    return non_ascii.isdisjoint(_IGNORED_CHARS) and not _has_letters(non_ascii)
-
-
-def _has_letters(non_ascii: set[str]) -> bool:
-    return any(unicodedata.category(char)[0] in "LM" for char in non_ascii)
+def _separate_non_ascii(text: str) -> bytes:
+    """:func:`separate_words` of case-folded text with non-ASCII letters."""
+    raw = text.encode("utf-8", _ENCODING_ERRORS)
+    non_ascii = _non_ascii_chars(raw)
+    has_marks = any(unicodedata.category(char) in ("Mn", "Mc") for char in non_ascii)
+    separators = [char for char in non_ascii if not _LETTER_RUN.match(char)]
+    if has_marks or len(separators) > _FEW_SEPARATORS:
+        pattern = _word_with_marks() if has_marks else _LETTER_RUN
+        raw = " ".join(pattern.findall(text)).encode("utf-8", _ENCODING_ERRORS)
+    else:
+        for char in separators:
+            raw = raw.replace(char.encode("utf-8", _ENCODING_ERRORS), b" ")
+        raw = raw.translate(_ASCII_LETTERS_AND_NON_ASCII)
+    if not _UNSPACED_CHAR.search("".join(non_ascii)):
+        return raw
+    unspaced = _unspaced_run()
+    runs = raw.decode("utf-8", _ENCODING_ERRORS).split()
+    parts = [part for run in runs for part in _split_mixed_run(run, unspaced)]
+    return " ".join(parts).encode("utf-8", _ENCODING_ERRORS)
 
 
 def _non_ascii_chars(raw: bytes) -> set[str]:
     """Return the distinct non-ASCII characters of UTF-8 text."""
     return set(raw.translate(None, _ASCII).decode("utf-8", _ENCODING_ERRORS))
-
-
-def _tokenize_non_ascii(text: str) -> list[str]:
-    """Tokenise text with non-ASCII letters."""
-    text = unicodedata.normalize("NFKC", text).casefold()
-    non_ascii = _non_ascii_chars(text.encode("utf-8", _ENCODING_ERRORS))
-    runs = _letter_runs(text, non_ascii)
-    if _UNSPACED_CHAR.search("".join(non_ascii)):
-        unspaced = _unspaced_run()
-        runs = [part for run in runs for part in _split_mixed_run(run, unspaced)]
-    runs = [run for run in runs if len(run) <= MAX_WORD_CHARS]
-    return [run for run in runs if len(run) > 1 or not run.isascii()]
-
-
-def _letter_runs(text: str, non_ascii: set[str]) -> list[str]:
-    """Return the runs of letters and marks of case-folded text."""
-    if any(unicodedata.category(char) in ("Mn", "Mc") for char in non_ascii):
-        return _word_with_marks().findall(text)
-    separators = [char for char in non_ascii if not _LETTER_RUN.match(char)]
-    if len(separators) > _FEW_SEPARATORS:
-        return _LETTER_RUN.findall(text)
-    for char in separators:
-        text = text.replace(char, " ")
-    return (
-        text.encode("utf-8", _ENCODING_ERRORS)
-        .translate(_ASCII_LETTERS_AND_NON_ASCII)
-        .decode("utf-8", _ENCODING_ERRORS)
-        .split()
-    )
 
 
 def _split_mixed_run(run: str, unspaced: re.Pattern[str]) -> list[str]:

@@ -17,7 +17,7 @@ from xxhash import xxh32_intdigest
 
 from focused.kernels.word_hashing import END_OF_TEXT, hash_words
 from focused.kernels.word_table import find_words, make_word_table
-from focused.text.tokens import MAX_WORD_CHARS, has_only_ascii_letters, tokenize
+from focused.text.tokens import MAX_WORD_CHARS, separate_words
 
 WordHashes = NDArray[np.uint32]
 
@@ -118,11 +118,7 @@ def _locate_words(texts: Sequence[str]) -> _LocatedWords:
 def _encode_text(text: str) -> bytes:
     """Return the beginning of a text in UTF-8, where letters alone are not ASCII."""
     text = text[:MAX_TEXT_CHARS]
-    if text.isascii():  # nearly all anchors and URLs
-        return text.encode()
-    if has_only_ascii_letters(text):
-        return text.encode("ascii", "replace")
-    return " ".join(tokenize(text)).encode("utf-8", _ENCODING_ERRORS)
+    return text.encode() if text.isascii() else separate_words(text)
 
 
 @cache
