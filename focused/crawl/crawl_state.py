@@ -55,11 +55,6 @@ class CrawlState:
     before_commit: list[Callable[[], object]] = field(default_factory=list)
     """What is called to write the state that parts hold in memory."""
 
-    def save_counters(self, now: float) -> None:
-        """Write the counters into the open transaction."""
-        self.timer.keep(now)
-        self.store.tables.put_meta("counters", self.counters)
-
     def commit_frontier(self) -> None:
         """Commit all but the counters."""
         for save in self.before_commit:
@@ -70,7 +65,8 @@ class CrawlState:
 
     def commit(self, now: float) -> None:
         """Commit everything."""
-        self.save_counters(now)
+        self.timer.keep(now)
+        self.store.tables.put_meta("counters", self.counters)
         self.commit_frontier()
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from focused.classifier.topic_classifier import TopicClassifier
@@ -45,8 +46,9 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Bounds the time of one call of next().
+# Bound the time of one call of next().
 _MAX_EXCLUSIONS_PER_CALL = 200
+_MAX_REQUEUED_PER_CALL = 50
 
 
 class Crawl:
@@ -85,6 +87,7 @@ class Crawl:
         self._pacer = features.pacer
         self._listeners = listeners
         self._being_parsed: set[int] = set()
+        self._has_refused = False
         self.hosts.policy.resume(self.frontier.interrupted)
 
     @property
@@ -197,8 +200,11 @@ class Crawl:
             self._models.begin(self.counters.settled, now)
         with self._state.stages(Stage.SELECTING):
             step = self._next(now)
-        if isinstance(step, Fetch | RefusedRequest) or step == Wait(now):
-            # After a kill the state tells which requests were sent and which links refused.
+        # After a kill the state tells which requests were sent and which links refused.
+        if self._has_refused:
+            self._has_refused = False
+            self._state.commit(now)
+        elif isinstance(step, Fetch) or step == Wait(now):
             self._state.commit_frontier()
         return step
 
@@ -212,15 +218,28 @@ class Crawl:
         may_fetch_at = self._pacer.prepare(now, self.stop_conditions.is_harvest_over)
         if may_fetch_at > now:
             return Wait(may_fetch_at)
-        for _ in range(_MAX_EXCLUSIONS_PER_CALL):
-            offer = self.training.offer(now)
+        requeued = 0
+        for attempt in range(_MAX_EXCLUSIONS_PER_CALL):
+            offer = self.training.offer(now, may_take_long=attempt == 0)
             if offer is None:
                 return self.stop_conditions.when_no_link_left(now)
             if isinstance(offer, NotYet):
                 return self.stop_conditions.wait(offer.until, now)
-            step = self._fetch(offer, now)
-            if step is not None:
-                return step
+            lease = self._prepare(offer, now)
+            if isinstance(lease, RefusedRequest):
+                return lease
+            if lease is None:
+                continue
+            if requeued < _MAX_REQUEUED_PER_CALL:
+                # After the handler, which refuses many links whose score no longer matters.
+                rescored = self.training.rescored(offer, now)
+                if rescored is None:
+                    requeued += 1
+                    continue
+                lease = replace(lease, offer=rescored)
+            if lease.purpose != ROBOTS:
+                self._pacer.count_download(now)
+            return self._leases.open(lease)
         return Wait(now)
 
     def may_parse(self, lease_id: int, outcome: Outcome) -> bool:
@@ -344,8 +363,8 @@ class Crawl:
         """Flush commits to the disk; the driver calls it about once a second."""
         self._state.store.sync()
 
-    def _fetch(self, offer: Offer, now: float) -> Fetch | RefusedRequest | None:
-        """Lease what the offered link needs first; see :meth:`RequestHandler.prepare`."""
+    def _prepare(self, offer: Offer, now: float) -> Lease | RefusedRequest | None:
+        """Return the lease of what the offered link needs first; see :class:`RequestHandler`."""
         handler = self._handlers.get(offer.link.purpose)
         if handler is None:
             # The feature that queued it was switched off since.
@@ -354,8 +373,5 @@ class Crawl:
             self.frontier.forget(offer.host.name, offer.link.key)
             return None
         lease = handler.prepare(offer, now)
-        if not isinstance(lease, Lease):
-            return lease
-        if lease.purpose != ROBOTS:
-            self._pacer.count_download(now)
-        return self._leases.open(lease)
+        self._has_refused |= not isinstance(lease, Lease)
+        return lease

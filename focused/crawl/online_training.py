@@ -17,7 +17,6 @@ from __future__ import annotations
 import logging
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import compress
 
@@ -40,10 +39,8 @@ from focused.link_scoring.protocols import (
 from focused.storage.rows import pack
 from focused.storage.tables import Tables
 
-# An offered link that loses more is put back, for there may be a better one.
+# An offered link that loses more is queued again.
 _MAX_PRIORITY_LOSS = 0.02
-# Bounds the time of one offer; the last link is then taken with its old score.
-_MAX_RESCORED_PER_OFFER = 50
 # Scoring all links gains hardly anything (docs/explanation/apprentice.md).
 _RESCORED_BEST_LINKS = 500
 _RESCORE_INTERVAL_PAGES = 25
@@ -156,27 +153,32 @@ class OnlineTraining:
             first = portion * count
             self._rescore_host(self._learner, host, range(first, first + count), now)
 
-    def offer(self, now: float) -> Offer | NotYet | None:
-        """Return the frontier's offer with its link scored by the current model."""
+    def offer(self, now: float, *, may_take_long: bool = True) -> Offer | NotYet | None:
+        """Return the frontier's offer; see :meth:`rescored`.
+
+        With ``may_take_long`` the links of a host are scored again after the classifier changed.
+        """
         offer = self._frontier.offer(now, self._patience_s, self.floor)
+        if self._learner is None or not may_take_long or not isinstance(offer, Offer):
+            return offer
+        if not self._needs_rescoring(offer.host):
+            return offer
+        self._frontier.put_back(offer, offer.host.pace, now)
+        self._rescore_host(self._learner, offer.host, range(_RESCORED_BEST_LINKS), now)
+        return self._frontier.offer(now, self._patience_s, self.floor)
+
+    def rescored(self, offer: Offer, now: float) -> Offer | None:
+        """Return an offer with its link scored by the current model; None if it is queued again.
+
+        It is when the link lost, for there may be a better one.
+        """
         if self._learner is None:
             return offer
-        has_rescored = False
-        for _ in range(_MAX_RESCORED_PER_OFFER):
-            if not isinstance(offer, Offer):
-                return offer
-            if not has_rescored and self._needs_rescoring(offer.host):
-                has_rescored = True
-                self._frontier.put_back(offer, offer.host.pace, now)
-                self._rescore_host(self._learner, offer.host, range(_RESCORED_BEST_LINKS), now)
-                offer = self._frontier.offer(now, self._patience_s, self.floor)
-                continue
-            link = self._rescore_link(self._learner, offer.link, offer.found)
-            if link.priority >= offer.link.priority - _MAX_PRIORITY_LOSS:
-                return replace(offer, link=link)
-            self._frontier.requeue(offer, link, now)
-            offer = self._frontier.offer(now, self._patience_s, self.floor)
-        return offer
+        link = self._rescore_link(self._learner, offer.link, offer.found)
+        if link.priority >= offer.link.priority - _MAX_PRIORITY_LOSS:
+            return Offer(link, offer.host, offer.queue_key)
+        self._frontier.requeue(offer, link, now)
+        return None
 
     def best_priorities(self, limit: int, now: float) -> Sequence[float]:
         """Return the priorities of the best links that may be fetched soon, best first."""

@@ -146,7 +146,6 @@ class PageRequests:
         has_row = refusal is FailureKind.INTERNAL_ERROR or policy.has_row(host, refusal)
         settled = self._responses.exclude(link, refusal, now, has_row=has_row)
         self._listeners.notify(SettledEvent(settled, now, offer=offer, pace=host.pace))
-        self._state.save_counters(now)
         return None if link.payload is None else RefusedRequest(link, refusal)
 
     def settle(
