@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
+from itertools import cycle, islice
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -25,9 +26,10 @@ from focused.web.page import Fetched, Page
 from focused_lab.recorded_web.recorded_web import RecordedWeb
 
 HOSTS = 250
-SMALL_PAGES_A_HOST = 40
+SMALL_PAGES_A_HOST = 24
 SMALL_BYTES = 10_000
 SMALL_LINKS = 20
+MIN_WORDS = 400
 ROBOTS = "User-agent: *\nDisallow: /private/\nDisallow: /search\n"
 _HREF = re.compile(rb"""(?<=\shref=)(["'])(.*?)\1""", re.IGNORECASE | re.DOTALL)
 _SEEDS = 25
@@ -77,59 +79,49 @@ def _write(pages: Iterator[tuple[str, bytes]], folder: Path, port: int) -> None:
 
 
 def _small_pages(web: Path, port: int) -> Iterator[tuple[str, bytes]]:
-    """Ten kilobytes each: words of the doc web with random links between them."""
+    """Ten kilobytes each: text of the doc web with random links between them.
+
+    Each word of it is used once, or pages would be taken for copies, and their sites for scrapers.
+    """
     rng = random.Random(8)
     urls = [
         f"http://{address}:{port}/guide/page-{number}.html"
         for address in addresses()
         for number in range(SMALL_PAGES_A_HOST)
     ]
-    texts = _texts(web)
+    words = _words(web, rng)
     for url in urls:
-        words = _words(texts, rng)
-        title = " ".join(words[:5])
+        title = " ".join(islice(words, 5))
         head = (
             f"<!doctype html><html lang=en><title>{escape(title)}</title><h1>{escape(title)}</h1>"
         )
         room = (SMALL_BYTES - len(head)) // SMALL_LINKS
         parts = [head]
-        taken = 5
         for target in rng.sample(urls, SMALL_LINKS):
-            anchor = " ".join(words[taken : taken + 4])
+            anchor = " ".join(islice(words, 4))
             link = f'<a href="{target}">{escape(anchor)}</a>'
-            taken += 4
             text: list[str] = []
             left = room - len(link) - len("<p> ")
             while left > 0:
-                word = escape(words[taken % len(words)])
+                word = escape(next(words))
                 text.append(word)
                 left -= len(word) + 1
-                taken += 1
             parts.append(f"<p>{' '.join(text)} {link}")
         yield url, "\n".join(parts).encode()
 
 
-def _texts(web: Path) -> list[list[str]]:
+def _words(web: Path, rng: random.Random) -> Iterator[str]:
+    """Yield the words of the long texts, page by page in random order, again and again."""
     with RecordedWeb.open(web) as recorded:
-        texts = []
-        for url in recorded.page_urls[::5]:
+        urls = list(recorded.page_urls)
+        rng.shuffle(urls)
+        for url in cycle(urls):
             answer = recorded.get(url)
             assert answer is not None
             page = parse_page(Fetched(answer.url, answer.status, answer.headers, answer.body))
             words = page.text.split() if isinstance(page, Page) else []
-            if len(words) > 400:
-                texts.append(words)
-    return texts
-
-
-def _words(texts: list[list[str]], rng: random.Random) -> list[str]:
-    """Two thousand words of three pages."""
-    words: list[str] = []
-    while len(words) < 2_000:
-        text = rng.choice(texts)
-        begin = rng.randrange(max(1, len(text) - 700))
-        words += text[begin : begin + 700]
-    return words
+            if len(words) > MIN_WORDS:
+                yield from words
 
 
 def _real_pages(web: Path, port: int) -> Iterator[tuple[str, bytes]]:

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from focused.files import write_atomically
-from focused.text.static_embedding import TABLE_FILE, read_embedding, split_word, write_embedding
+from focused.text.static_embedding import TABLE_FILE, read_embedding, write_embedding
 from focused.text.tokens import tokenize
 
 TABLE = Path(__file__).parents[1] / "focused" / "text" / "embeddings" / TABLE_FILE
@@ -59,7 +59,8 @@ def _check_splits(data: bytes, tokenizer: object) -> None:
     embedding = read_embedding(data)
     readme = (Path(__file__).parents[1] / "docs" / "contributing.md").read_text(encoding="utf-8")
     for word in sorted(set(tokenize(readme))):
-        ours = [embedding.pieces[i] for i in split_word(word, embedding.index)]
+        places = embedding.words.indices[embedding.words.split(word)]
+        ours = [embedding.pieces[i] for i in places]
         theirs = tokenizer.encode(word, add_special_tokens=False).tokens  # type: ignore[attr-defined]  # no stubs
         if ours != theirs:
             raise SystemExit(f"{word!r} splits into {ours}, but the tokenizer gives {theirs}")

@@ -13,7 +13,6 @@ say what they are about; averaged over all words, the meaning is that of the sit
 from __future__ import annotations
 
 import math
-from array import array
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from focused.classifier.calibration import FloatArray
 from focused.kernels.word_vectors import lead_score, text_scores
 from focused.text.documents import HashedPage
-from focused.text.static_embedding import StaticEmbedding, split_word
+from focused.text.static_embedding import StaticEmbedding
 from focused.text.word_hashes import LazyHashedTexts, WordHashes
 
 MAX_LEAD_WORDS = 40
@@ -46,13 +45,10 @@ class SemanticScorer:
         self.direction = direction
         self.bias = bias
         self.slope = slope
-        self._pieces = embedding.index
-        scores, squares = embedding.project(direction), embedding.squared_norms
-        self._piece_scores = array("f", scores.tobytes())
-        self._piece_squares = array("f", squares.tobytes())
-        self._words, pieces = embedding.whole_words
-        self._scores = scores[pieces].astype(np.float32).tobytes()
-        self._squares = squares[pieces].astype(np.float32).tobytes()
+        self._words = embedding.words
+        pieces = self._words.indices
+        self._scores = embedding.project(direction)[pieces].astype(np.float32).tobytes()
+        self._squares = embedding.squared_norms[pieces].astype(np.float32).tobytes()
         self._split_words: dict[int, tuple[float, float]] = {}
 
     def score_texts(self, texts: Sequence[str]) -> FloatArray:
@@ -63,7 +59,7 @@ class SemanticScorer:
             self._split_words.clear()
         scores = text_scores(
             hashes.tobytes(),
-            self._words.find(hashes).tobytes(),
+            self._words.index.find(hashes).tobytes(),
             lengths,
             self._scores,
             self._squares,
@@ -76,11 +72,9 @@ class SemanticScorer:
         return np.frombuffer(scores)
 
     def _value_of(self, word: str) -> tuple[float, float]:
-        pieces = split_word(word, self._pieces)
-        return (
-            sum(map(self._piece_scores.__getitem__, pieces)),
-            sum(map(self._piece_squares.__getitem__, pieces)),
-        )
+        pieces = self._words.split(word)
+        scores, squares = memoryview(self._scores).cast("f"), memoryview(self._squares).cast("f")
+        return sum(scores[each] for each in pieces), sum(squares[each] for each in pieces)
 
 
 class LeadScorer:
@@ -95,7 +89,7 @@ class LeadScorer:
         self.embedding_name = embedding.name
         self.direction = direction
         self.bias = bias
-        self._words, pieces = embedding.whole_words
+        self._words, pieces = embedding.words.index, embedding.words.indices
         self._scores = embedding.project(direction)[pieces].tobytes()
         self._squares = embedding.squared_norms[pieces].tobytes()
 
@@ -112,7 +106,7 @@ def embed_first_words(
 
     ``pages`` are the hashes of the first words of n pages.
     """
-    index, pieces = embedding.whole_words
+    index, pieces = embedding.words.index, embedding.words.indices
     squares = embedding.squared_norms[pieces]
     rows = np.zeros((len(pages), embedding.dimensions), np.float32)
     for row, hashes in zip(rows, pages, strict=True):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from librt.strings import BytesWriter, read_i64_le, write_i32_le
 from mypy_extensions import i32, i64
 
-BASE = 0x9E3779B1
-MIX_FACTOR = 0x85EBCA6B
+BASE: Final = 0x9E3779B1
+MIX_FACTOR: Final = 0x85EBCA6B
 END_OF_TEXT = b"\xff"
 """Ends each text; UTF-8 does not have this byte."""
 
@@ -22,7 +24,6 @@ def hash_words(raw: bytes, letter_values: bytes, max_chars: int) -> tuple[bytes,
     """
     hashes, places, counts = BytesWriter(), BytesWriter(), BytesWriter()
     base: i64 = BASE
-    mix_factor: i64 = MIX_FACTOR
     most: i64 = max_chars
     n_bytes: i64 = len(raw)
     end: i64 = 0
@@ -39,11 +40,7 @@ def hash_words(raw: bytes, letter_values: bytes, max_chars: int) -> tuple[bytes,
             value = read_i64_le(letter_values, raw[end] * 8)
         length: i64 = end - begin
         if length > 1 and (length <= most or _count_chars(raw, begin, end) <= most):
-            hashed &= 0xFFFFFFFF
-            hashed ^= hashed >> 15
-            hashed = hashed * mix_factor & 0xFFFFFFFF
-            hashed ^= hashed >> 13
-            hashed = hashed * base & 0xFFFFFFFF
+            hashed = mix_bits(hashed & 0xFFFFFFFF)
             write_i32_le(hashes, i32(hashed - ((hashed >> 31) << 32)))
             write_i32_le(places, i32(begin))
             write_i32_le(places, i32(end))
@@ -53,6 +50,14 @@ def hash_words(raw: bytes, letter_values: bytes, max_chars: int) -> tuple[bytes,
             count = 0
         end += 1
     return hashes.getvalue(), places.getvalue(), counts.getvalue()
+
+
+def mix_bits(hashed: i64) -> i64:
+    """Return the mixed bits of a number of 32 bits."""
+    hashed ^= hashed >> 15
+    hashed = hashed * MIX_FACTOR & 0xFFFFFFFF
+    hashed ^= hashed >> 13
+    return hashed * BASE & 0xFFFFFFFF
 
 
 def _count_chars(raw: bytes, begin: i64, end: i64) -> i64:

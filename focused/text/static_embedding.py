@@ -12,7 +12,7 @@ import hashlib
 import io
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from itertools import chain
@@ -21,8 +21,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from focused.text.tokens import MAX_WORD_CHARS, tokenize
-from focused.text.word_hashes import HashIndex, hash_texts
+from focused.text.tokens import tokenize
+from focused.text.word_hashes import PieceIndex
 
 TABLE_FILE = "all-minilm-l6-v2.npz"
 CONTINUATION = "##"
@@ -32,6 +32,26 @@ _NAME_CHARS = 12
 _BATCH_PIECES = 512
 
 FloatArray = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class WordPieces:
+    """The pieces of letters, and their ``indices`` among all pieces of an embedding, shape (n,)."""
+
+    index: PieceIndex
+    indices: NDArray[np.intp]
+
+    def split(self, word: str) -> list[int]:
+        """Return the places in :attr:`index` of a word's pieces; empty if a part of it has none.
+
+        The longest piece first, from the left (Schuster, Nakajima 2012, "Japanese and Korean voice
+        search"), without accents, as the tokenizer of BERT splits the words of
+        :func:`focused.text.tokens.tokenize`.
+        """
+        if not word.isascii():
+            decomposed = unicodedata.normalize("NFKD", word)
+            word = "".join(char for char in decomposed if not unicodedata.combining(char))
+        return self.index.split(word.encode()) if word.isascii() else []
 
 
 @dataclass(frozen=True)
@@ -46,10 +66,6 @@ class StaticEmbedding:
     pieces: tuple[str, ...]
     vectors: NDArray[np.int8]
     scales: FloatArray
-    index: dict[str, int] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "index", {piece: i for i, piece in enumerate(self.pieces)})
 
     @property
     def dimensions(self) -> int:
@@ -57,11 +73,11 @@ class StaticEmbedding:
         return int(self.vectors.shape[1])
 
     @cached_property
-    def whole_words(self) -> tuple[HashIndex, NDArray[np.intp]]:
-        """The pieces that are words of their own, by hash, and their indices among all pieces."""
-        indices = [i for i, piece in enumerate(self.pieces) if _is_word(piece)]
-        words = [self.pieces[i] for i in indices]
-        return HashIndex(hash_texts(words).hashes), np.array(indices, np.intp)
+    def words(self) -> WordPieces:
+        """The pieces of which words consist."""
+        indices = [i for i, piece in enumerate(self.pieces) if _is_of_letters(piece)]
+        own = [self.pieces[i] for i in indices]
+        return WordPieces(PieceIndex(own, CONTINUATION), np.array(indices, np.intp))
 
     @cached_property
     def squared_norms(self) -> FloatArray:
@@ -86,44 +102,18 @@ class StaticEmbedding:
         rows = np.zeros((len(texts), self.dimensions), np.float32)
         squares = self.squared_norms
         words = [tokenize(text)[:most_words] for text in texts]
-        pieces = {word: split_word(word, self.index) for word in set(chain.from_iterable(words))}
+        pieces = {word: self.words.split(word) for word in set(chain.from_iterable(words))}
         for row, own in zip(rows, words, strict=True):
-            known = [piece for word in own for piece in pieces[word]]
-            if known:
+            known = self.words.indices[[piece for word in own for piece in pieces[word]]]
+            if len(known):
                 row += (self.vectors[known] * self.scales[known, None]).sum(axis=0)
                 row /= np.sqrt(squares[known].sum())
         return rows
 
 
-def _is_word(piece: str) -> bool:
-    """Whether :func:`tokenize` takes a piece for one word."""
-    if piece.isascii():  # nearly all; ten times as fast
-        return 1 < len(piece) <= MAX_WORD_CHARS and piece.isalpha() and piece.islower()
-    return tokenize(piece) == [piece]
-
-
-def split_word(word: str, index: dict[str, int]) -> tuple[int, ...]:
-    """Return the indices of a word's pieces; () if a part of it has none.
-
-    The longest piece first, from the left (Schuster, Nakajima 2012, "Japanese and Korean voice
-    search"), without accents, as the tokenizer of BERT splits the words of
-    :func:`focused.text.tokens.tokenize`.
-    """
-    if not word.isascii():
-        decomposed = unicodedata.normalize("NFKD", word)
-        word = "".join(char for char in decomposed if not unicodedata.combining(char))
-    found = []
-    rest, prefix = word, 0
-    while len(rest) > prefix:
-        for end in range(len(rest), prefix, -1):
-            piece = index.get(rest[:end])
-            if piece is not None:
-                found.append(piece)
-                rest, prefix = CONTINUATION + rest[end:], len(CONTINUATION)
-                break
-        else:
-            return ()
-    return tuple(found)
+def _is_of_letters(piece: str) -> bool:
+    letters = piece.removeprefix(CONTINUATION)
+    return letters.isalpha() and letters.isascii()
 
 
 _TABLE = files("focused.text").joinpath("embeddings", TABLE_FILE)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from xxhash import xxh32_intdigest
 
 from focused.kernels.word_hashing import END_OF_TEXT, hash_words
+from focused.kernels.word_pieces import hash_pieces, split_word
 from focused.kernels.word_table import find_words, make_word_table
 from focused.text.tokens import MAX_WORD_CHARS, separate_words
 
@@ -69,7 +70,7 @@ class LazyHashedTexts(Sequence[str]):
 
     def word(self, place: int) -> str:
         """Return a word by its place in :attr:`words`, as ``tokenize`` gives it."""
-        begin, end = self._located.places[place]
+        begin, end = self._located.places[place].tolist()
         return self._located.raw[begin:end].lower().decode("utf-8", _ENCODING_ERRORS)
 
     @cached_property
@@ -153,3 +154,21 @@ class HashIndex:
     def find_sorted(self, hashes: WordHashes) -> bytes:
         """Return the indices of :meth:`find`, ascending, in 32 bits each."""
         return np.sort(self.find(hashes)).tobytes()
+
+
+class PieceIndex(HashIndex):
+    """Lookup of words in a vocabulary of pieces of ASCII letters, some of them inside words."""
+
+    def __init__(self, pieces: Sequence[str], inside_prefix: str) -> None:
+        """Pieces inside words begin with ``inside_prefix``."""
+        are_inside = [piece.startswith(inside_prefix) for piece in pieces]
+        letters = [piece.removeprefix(inside_prefix).encode() for piece in pieces]
+        hashes = hash_pieces(letters, are_inside, _letter_values())
+        super().__init__(np.frombuffer(hashes, np.uint32))
+
+    def split(self, word: bytes) -> list[int]:
+        """Return the places of a word's pieces, the longest first from the left.
+
+        Empty if a part of the word is no piece.
+        """
+        return split_word(word, _letter_values(), self._table)

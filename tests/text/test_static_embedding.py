@@ -7,16 +7,16 @@ from focused.text.static_embedding import (
     StaticEmbedding,
     load_embedding,
     read_embedding,
-    split_word,
     write_embedding,
 )
 
-PIECES = ("play", "player", "##er", "##ing", "##s", "cafe")
-INDEX = {piece: number for number, piece in enumerate(PIECES)}
+PIECES = ("[CLS]", "play", "player", "##er", "##ing", "##s", "cafe", "x", "a1", "a", "##n")
 
 
 def pieces_of(word: str) -> list[str]:
-    return [PIECES[number] for number in split_word(word, INDEX)]
+    ones = np.ones((len(PIECES), 4), np.float32)
+    words = read_embedding(write_embedding(PIECES, ones)).words
+    return [PIECES[number] for number in words.indices[words.split(word)]]
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +34,16 @@ def likeness(embedding: StaticEmbedding, one: str, other: str) -> float:
 def test_a_word_splits_into_its_longest_pieces():
     assert pieces_of("players") == ["player", "##s"]
     assert pieces_of("playing") == ["play", "##ing"]
+
+
+def test_single_letters_are_pieces_too():
+    assert pieces_of("xing") == ["x", "##ing"]
+    assert pieces_of("an") == ["a", "##n"]
+
+
+def test_a_piece_inside_words_begins_none():
+    assert pieces_of("ing") == []
+    assert pieces_of("playplay") == []
 
 
 def test_a_word_with_an_unknown_part_has_no_pieces():
@@ -65,7 +75,7 @@ def test_only_the_first_words_count(shipped):
 
 def test_projections_are_dot_products_of_the_vectors(shipped):
     direction = np.random.default_rng(1).normal(size=shipped.dimensions)
-    piece = shipped.index["violin"]
+    piece = shipped.pieces.index("violin")
     vector = shipped.vectors[piece] * shipped.scales[piece]
     assert shipped.project(direction)[piece] == pytest.approx(vector @ direction, rel=1e-4)
     assert shipped.squared_norms[piece] == pytest.approx(vector @ vector, rel=1e-4)
