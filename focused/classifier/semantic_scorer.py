@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from focused.classifier.calibration import FloatArray
 from focused.kernels.word_vectors import lead_score, text_scores
 from focused.text.documents import HashedPage
-from focused.text.static_embedding import StaticEmbedding
+from focused.text.static_embedding import StaticEmbedding, split_word
 from focused.text.word_hashes import LazyHashedTexts, WordHashes
 
 MAX_LEAD_WORDS = 40
@@ -45,10 +45,9 @@ class SemanticScorer:
         self.direction = direction
         self.bias = bias
         self.slope = slope
-        self._words = embedding.words
-        pieces = self._words.indices
-        self._scores = embedding.project(direction)[pieces].astype(np.float32).tobytes()
-        self._squares = embedding.squared_norms[pieces].astype(np.float32).tobytes()
+        self._pieces = embedding.index
+        self._scores = embedding.project(direction).astype(np.float32).tobytes()
+        self._squares = embedding.squared_norms.astype(np.float32).tobytes()
         self._split_words: dict[int, tuple[float, float]] = {}
 
     def score_texts(self, texts: Sequence[str]) -> FloatArray:
@@ -59,7 +58,7 @@ class SemanticScorer:
             self._split_words.clear()
         scores = text_scores(
             hashes.tobytes(),
-            self._words.index.find(hashes).tobytes(),
+            self._pieces.find(hashes).tobytes(),
             lengths,
             self._scores,
             self._squares,
@@ -72,7 +71,7 @@ class SemanticScorer:
         return np.frombuffer(scores)
 
     def _value_of(self, word: str) -> tuple[float, float]:
-        pieces = self._words.split(word)
+        pieces = split_word(word, self._pieces)
         scores, squares = memoryview(self._scores).cast("f"), memoryview(self._squares).cast("f")
         return sum(scores[each] for each in pieces), sum(squares[each] for each in pieces)
 
@@ -89,13 +88,13 @@ class LeadScorer:
         self.embedding_name = embedding.name
         self.direction = direction
         self.bias = bias
-        self._words, pieces = embedding.words.index, embedding.words.indices
-        self._scores = embedding.project(direction)[pieces].tobytes()
-        self._squares = embedding.squared_norms[pieces].tobytes()
+        self._pieces = embedding.index
+        self._scores = embedding.project(direction).tobytes()
+        self._squares = embedding.squared_norms.tobytes()
 
     def raw_score(self, page: HashedPage) -> float:
         """Return the score of one page; 0 if its first words are unknown."""
-        places = self._words.find_sorted(page.first(MAX_LEAD_WORDS))
+        places = self._pieces.find_sorted(page.first(MAX_LEAD_WORDS))
         return lead_score(places, self._scores, self._squares, self.bias)
 
 
@@ -106,15 +105,14 @@ def embed_first_words(
 
     ``pages`` are the hashes of the first words of n pages.
     """
-    index, pieces = embedding.words.index, embedding.words.indices
-    squares = embedding.squared_norms[pieces]
+    squares = embedding.squared_norms
     rows = np.zeros((len(pages), embedding.dimensions), np.float32)
     for row, hashes in zip(rows, pages, strict=True):
-        found = index.find(hashes[:MAX_LEAD_WORDS])
+        found = embedding.index.find(hashes[:MAX_LEAD_WORDS])
         words, counts = np.unique(found[found >= 0], return_counts=True)
         if len(words):
             frequencies = np.log1p(counts)
-            scales = frequencies * embedding.scales[pieces[words]]
-            row += scales @ embedding.vectors[pieces[words]]
+            scales = frequencies * embedding.scales[words]
+            row += scales @ embedding.vectors[words]
             row /= math.sqrt(frequencies**2 @ squares[words])
     return rows

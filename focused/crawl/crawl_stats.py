@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -166,15 +165,19 @@ class StageTimes:
     def __init__(self, clock: Clock = float) -> None:
         self.clock = clock
         self._seconds = dict.fromkeys(Stage, 0.0)
+        self._stage = Stage.SELECTING
+        self._began = 0.0
 
-    @contextmanager
-    def __call__(self, stage: Stage) -> Iterator[None]:
+    def __call__(self, stage: Stage) -> StageTimes:
         """Time a block: ``with stages(Stage.SCORING):``."""
-        began = self.clock()
-        try:
-            yield
-        finally:
-            self._seconds[stage] += self.clock() - began
+        self._stage = stage
+        return self
+
+    def __enter__(self) -> None:
+        self._began = self.clock()
+
+    def __exit__(self, *error: object) -> None:
+        self.add(self._stage, self.clock() - self._began)
 
     def add(self, stage: Stage, seconds: float) -> None:
         """Add time measured elsewhere, such as in a parser process."""

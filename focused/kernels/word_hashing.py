@@ -11,6 +11,8 @@ BASE: Final = 0x9E3779B1
 MIX_FACTOR: Final = 0x85EBCA6B
 END_OF_TEXT = b"\xff"
 """Ends each text; UTF-8 does not have this byte."""
+INSIDE: Final = 0x5BD1E995
+"""Tells the hash of a piece inside a word from that of the same letters at its beginning."""
 
 
 def hash_words(raw: bytes, letter_values: bytes, max_chars: int) -> tuple[bytes, bytes, bytes]:
@@ -40,7 +42,7 @@ def hash_words(raw: bytes, letter_values: bytes, max_chars: int) -> tuple[bytes,
             value = read_i64_le(letter_values, raw[end] * 8)
         length: i64 = end - begin
         if length > 1 and (length <= most or _count_chars(raw, begin, end) <= most):
-            hashed = mix_bits(hashed & 0xFFFFFFFF)
+            hashed = _mix_bits(hashed & 0xFFFFFFFF)
             write_i32_le(hashes, i32(hashed - ((hashed >> 31) << 32)))
             write_i32_le(places, i32(begin))
             write_i32_le(places, i32(end))
@@ -52,7 +54,23 @@ def hash_words(raw: bytes, letter_values: bytes, max_chars: int) -> tuple[bytes,
     return hashes.getvalue(), places.getvalue(), counts.getvalue()
 
 
-def mix_bits(hashed: i64) -> i64:
+def hash_beginnings(letters: bytes, letter_values: bytes, inside: i64) -> bytes:
+    """Return the hashes of the first letter, the first two letters, and so on, in 32 bits each.
+
+    With ``inside`` 0 they are those of words, with :data:`INSIDE` those of pieces inside words.
+    """
+    hashes = BytesWriter()
+    hashed: i64 = 0
+    power: i64 = 1
+    for letter in letters:
+        hashed = hashed + read_i64_le(letter_values, letter * 8) * power & 0xFFFFFFFF
+        power = power * BASE & 0xFFFFFFFF
+        piece: i64 = _mix_bits(hashed) ^ inside
+        write_i32_le(hashes, i32(piece - ((piece >> 31) << 32)))
+    return hashes.getvalue()
+
+
+def _mix_bits(hashed: i64) -> i64:
     """Return the mixed bits of a number of 32 bits."""
     hashed ^= hashed >> 15
     hashed = hashed * MIX_FACTOR & 0xFFFFFFFF

@@ -40,12 +40,13 @@ def make_word_table(hashes: bytes) -> bytes:
 def find_words(table: bytes, hashes: bytes) -> bytes:
     """Return the place of each hash in a table, -1 if it has none; 32 bits each."""
     mask: i64 = len(table) // 8 - 1
-    shift = shift_of(table)
+    shift: i64 = 32
+    while (mask >> (32 - shift)) != 0:
+        shift -= 1
     places = BytesWriter()
     end: i64 = len(hashes)
     at: i64 = 0
     while at < end:
-        # As in find_word, which no compiler inlines here.
         word: i64 = i64(read_i32_le(hashes, at)) & 0xFFFFFFFF
         slot: i64 = word >> shift
         found: i64 = read_i64_le(table, slot * 8)
@@ -55,23 +56,3 @@ def find_words(table: bytes, hashes: bytes) -> bytes:
         write_i32_le(places, i32(found & PLACE_MASK) - 1)
         at += 4
     return places.getvalue()
-
-
-def find_word(table: bytes, shift: i64, word: i64) -> i64:
-    """Return the place of a hash in a table, -1 if it has none; see :func:`shift_of`."""
-    mask: i64 = len(table) // 8 - 1
-    slot: i64 = word >> shift
-    found: i64 = read_i64_le(table, slot * 8)
-    while found != 0 and found >> PLACE_BITS != word:
-        slot = slot + 1 & mask
-        found = read_i64_le(table, slot * 8)
-    return (found & PLACE_MASK) - 1
-
-
-def shift_of(table: bytes) -> i64:
-    """Return the number of bits by which a hash is shifted to get its first slot."""
-    mask: i64 = len(table) // 8 - 1
-    shift: i64 = 32
-    while (mask >> (32 - shift)) != 0:
-        shift -= 1
-    return shift

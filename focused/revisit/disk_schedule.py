@@ -133,7 +133,7 @@ class TableRecords:
 
     def first(self) -> tuple[float, int] | None:
         """Return the earliest due time and its page, or None."""
-        member = self._tables.first_member(_QUEUE, _ALL_PAGES)
+        member, _ = self._tables.first_two(_QUEUE, _ALL_PAGES)
         if member is None:
             return None
         due, page = _member.unpack(member)

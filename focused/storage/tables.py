@@ -171,11 +171,6 @@ class Tables:
         self._record(_DISCARD, sets, key, member)
         return gone
 
-    def first_member(self, sets: str, key: bytes) -> bytes | None:
-        """Return the smallest member of a set, or None."""
-        cursor = self._cursor(sets)
-        return self._verified(sets, key, cursor.value()) if cursor.set_key(key) else None
-
     def first_two(self, sets: str, key: bytes) -> tuple[bytes | None, bytes | None]:
         """Return the two smallest members of a set, None where there are fewer."""
         cursor = self._cursor(sets)

@@ -8,10 +8,9 @@ weight per piece, and needs no vectors at crawl time.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
@@ -22,44 +21,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from focused.text.tokens import tokenize
-from focused.text.word_hashes import PieceIndex
+from focused.text.word_hashes import HashIndex, hash_pieces
 
 TABLE_FILE = "all-minilm-l6-v2.npz"
 CONTINUATION = "##"
 """Prefix of the pieces inside a word, as in the vocabularies of BERT."""
 
-_NAME_CHARS = 12
 _BATCH_PIECES = 512
 
 FloatArray = NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class WordPieces:
-    """The pieces of letters, and their ``indices`` among all pieces of an embedding, shape (n,)."""
-
-    index: PieceIndex
-    indices: NDArray[np.intp]
-
-    def split(self, word: str) -> list[int]:
-        """Return the places in :attr:`index` of a word's pieces; empty if a part of it has none.
-
-        The longest piece first, from the left (Schuster, Nakajima 2012, "Japanese and Korean voice
-        search"), without accents, as the tokenizer of BERT splits the words of
-        :func:`focused.text.tokens.tokenize`.
-        """
-        if not word.isascii():
-            decomposed = unicodedata.normalize("NFKD", word)
-            word = "".join(char for char in decomposed if not unicodedata.combining(char))
-        return self.index.split(word.encode()) if word.isascii() else []
 
 
 @dataclass(frozen=True)
 class StaticEmbedding:
     """Word pieces and their vectors.
 
-    ``pieces`` are V distinct lower-case strings; ``vectors`` has shape (V, d) in 8-bit integers,
-    to be multiplied by ``scales``, shape (V,). ``name`` identifies the table.
+    ``pieces`` are V distinct runs of ASCII letters in lower case, some after :data:`CONTINUATION`;
+    ``vectors`` has shape (V, d) in 8-bit integers, to be multiplied by ``scales``, shape (V,).
+    ``name`` identifies the table.
     """
 
     name: str
@@ -73,11 +52,9 @@ class StaticEmbedding:
         return int(self.vectors.shape[1])
 
     @cached_property
-    def words(self) -> WordPieces:
-        """The pieces of which words consist."""
-        indices = [i for i, piece in enumerate(self.pieces) if _is_of_letters(piece)]
-        own = [self.pieces[i] for i in indices]
-        return WordPieces(PieceIndex(own, CONTINUATION), np.array(indices, np.intp))
+    def index(self) -> HashIndex:
+        """The pieces by hash; a word that is one piece has the piece's hash."""
+        return HashIndex(hash_pieces(self.pieces, CONTINUATION))
 
     @cached_property
     def squared_norms(self) -> FloatArray:
@@ -102,18 +79,26 @@ class StaticEmbedding:
         rows = np.zeros((len(texts), self.dimensions), np.float32)
         squares = self.squared_norms
         words = [tokenize(text)[:most_words] for text in texts]
-        pieces = {word: self.words.split(word) for word in set(chain.from_iterable(words))}
+        pieces = {word: split_word(word, self.index) for word in set(chain.from_iterable(words))}
         for row, own in zip(rows, words, strict=True):
-            known = self.words.indices[[piece for word in own for piece in pieces[word]]]
-            if len(known):
+            known = [piece for word in own for piece in pieces[word]]
+            if known:
                 row += (self.vectors[known] * self.scales[known, None]).sum(axis=0)
                 row /= np.sqrt(squares[known].sum())
         return rows
 
 
-def _is_of_letters(piece: str) -> bool:
-    letters = piece.removeprefix(CONTINUATION)
-    return letters.isalpha() and letters.isascii()
+def split_word(word: str, index: HashIndex) -> list[int]:
+    """Return the places of a word's pieces; empty if a part of it has none.
+
+    The longest piece first, from the left (Schuster, Nakajima 2012, "Japanese and Korean voice
+    search"), without accents, as the tokenizer of BERT splits the words of
+    :func:`focused.text.tokens.tokenize`.
+    """
+    if not word.isascii():
+        decomposed = unicodedata.normalize("NFKD", word)
+        word = "".join(char for char in decomposed if not unicodedata.combining(char))
+    return index.split(word.encode()) if word.isascii() else []
 
 
 _TABLE = files("focused.text").joinpath("embeddings", TABLE_FILE)
@@ -145,23 +130,3 @@ def read_embedding(data: bytes) -> StaticEmbedding:
     if vectors.dtype != np.int8 or vectors.shape[:1] != scales.shape or len(pieces) != len(scales):
         raise ValueError("the arrays of the embedding table do not fit each other")
     return StaticEmbedding(name, tuple(pieces), vectors, scales)
-
-
-def write_embedding(pieces: Iterable[str], vectors: NDArray[np.float32]) -> bytes:
-    """Return the content of a table file, vectors rounded to 8 bits; ASCII pieces only.
-
-    It is named by a digest. Not compressed, which would cost a twentieth of a crawl's start.
-    """
-    scales = np.maximum(np.abs(vectors).max(axis=1) / 127, 1e-6).astype(np.float16)
-    rounded = np.round(vectors / scales[:, None].astype(np.float32)).clip(-127, 127)
-    joined, rows = "\n".join(pieces).encode("ascii"), rounded.astype(np.int8)
-    digest = hashlib.sha256(b"\0".join((joined, rows.tobytes(), scales.tobytes()))).hexdigest()
-    buffer = io.BytesIO()
-    np.savez(
-        buffer,
-        name=np.frombuffer(digest[:_NAME_CHARS].encode("ascii"), np.uint8),
-        pieces=np.frombuffer(joined, np.uint8),
-        vectors=rows,
-        scales=scales,
-    )
-    return buffer.getvalue()

@@ -13,10 +13,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from contextlib import suppress
-from functools import cache, lru_cache
+from functools import cache
 from urllib.parse import unquote
-
-_MAX_CACHED_CHARS = 500
 
 MAX_WORD_CHARS = 40
 """Longer runs of letters (base64, minified names) are dropped."""
@@ -80,16 +78,6 @@ def tokenize(text: str) -> list[str]:
     Drops single ASCII letters and runs longer than :data:`MAX_WORD_CHARS`. Compatibility
     forms (full width, ligatures) give the same words as plain forms.
     """
-    # Anchors and URLs of queued links are tokenised repeatedly.
-    return list(_cached_words(text)) if len(text) <= _MAX_CACHED_CHARS else _tokenize(text)
-
-
-@lru_cache(1_024)
-def _cached_words(text: str) -> tuple[str, ...]:
-    return tuple(_tokenize(text))
-
-
-def _tokenize(text: str) -> list[str]:
     runs = separate_words(text).decode("utf-8", _ENCODING_ERRORS).split()
     runs = [run for run in runs if len(run) <= MAX_WORD_CHARS]
     return [run for run in runs if len(run) > 1 or not run.isascii()]

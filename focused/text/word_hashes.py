@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xxhash import xxh32_intdigest
 
-from focused.kernels.word_hashing import END_OF_TEXT, hash_words
-from focused.kernels.word_pieces import hash_pieces, split_word
+from focused.kernels.word_hashing import END_OF_TEXT, INSIDE, hash_beginnings, hash_words
 from focused.kernels.word_table import find_words, make_word_table
 from focused.text.tokens import MAX_WORD_CHARS, separate_words
 
@@ -144,7 +143,6 @@ class HashIndex:
 
     def __init__(self, hashes: WordHashes) -> None:
         """``hashes`` has shape (V,)."""
-        self.hashes = hashes
         self._table = make_word_table(hashes.tobytes())
 
     def find(self, hashes: WordHashes) -> NDArray[np.int32]:
@@ -155,20 +153,32 @@ class HashIndex:
         """Return the indices of :meth:`find`, ascending, in 32 bits each."""
         return np.sort(self.find(hashes)).tobytes()
 
-
-class PieceIndex(HashIndex):
-    """Lookup of words in a vocabulary of pieces of ASCII letters, some of them inside words."""
-
-    def __init__(self, pieces: Sequence[str], inside_prefix: str) -> None:
-        """Pieces inside words begin with ``inside_prefix``."""
-        are_inside = [piece.startswith(inside_prefix) for piece in pieces]
-        letters = [piece.removeprefix(inside_prefix).encode() for piece in pieces]
-        hashes = hash_pieces(letters, are_inside, _letter_values())
-        super().__init__(np.frombuffer(hashes, np.uint32))
-
     def split(self, word: bytes) -> list[int]:
-        """Return the places of a word's pieces, the longest first from the left.
+        """Return the indices of a word's pieces, the longest first; empty if a part has none.
 
-        Empty if a part of the word is no piece.
+        The vocabulary has the hashes of :func:`hash_pieces`. Quadratic in the word's length.
         """
-        return split_word(word, _letter_values(), self._table)
+        pieces: list[int] = []
+        begin = 0
+        while begin < len(word):
+            hashes = hash_beginnings(word[begin:], _letter_values(), INSIDE if begin else 0)
+            places = memoryview(find_words(self._table, hashes)).cast("i").tolist()
+            while places and places[-1] < 0:
+                places.pop()
+            if not places:
+                return []
+            pieces.append(places[-1])
+            begin += len(places)
+        return pieces
+
+
+def hash_pieces(pieces: Sequence[str], prefix: str) -> WordHashes:
+    """Return the hashes of ASCII pieces of words; those inside words begin with ``prefix``."""
+    values = _letter_values()
+    hashes = [
+        hash_beginnings(
+            piece.removeprefix(prefix).encode(), values, INSIDE if piece.startswith(prefix) else 0
+        )[-4:]
+        for piece in pieces
+    ]
+    return np.frombuffer(b"".join(hashes), np.uint32)

@@ -7,9 +7,9 @@ import pytest
 
 from focused.classifier.estimators import fit_semantic_scorer
 from focused.classifier.semantic_scorer import MAX_SEMANTIC_SCORE, SemanticScorer
-from focused.text.static_embedding import WordPieces, load_embedding
+from focused.text.static_embedding import load_embedding, split_word
 from focused.text.word_hashes import LazyHashedTexts
-from tests.support.counting import count_method
+from tests.support.counting import count_calls
 
 GOOD = ("violin concerto", "piano sonata", "string quartet", "opera singer", "brass band")
 OTHER = (
@@ -93,7 +93,7 @@ def test_words_that_are_forgotten_keep_their_scores(scorer, monkeypatch):
 
 def test_a_word_is_split_into_pieces_once(monkeypatch):
     fresh = fitted()
-    splits = count_method(monkeypatch, WordPieces, "split")
+    splits = count_calls(monkeypatch, split_word)
     for text in ("operatics operatics", "OPERATICS", "operatics cello"):
         fresh.score_texts([text])
     assert splits.calls == 1

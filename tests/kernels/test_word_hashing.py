@@ -43,3 +43,18 @@ def test_a_word_is_a_run_of_two_bytes_or_more_and_of_few_characters(source):
     assert [raw[begin:end] for begin, end in begins_and_ends] == [b"ab", "éé".encode(), b"yz"]
     assert struct.unpack("<3i", counts) == (2, 0, 1)
     assert len(set(struct.unpack("<3I", hashes))) == 3
+
+
+@settings(deadline=None)
+@given(st.binary(min_size=2, max_size=20), st.integers())
+def test_beginnings_hash_like_words(source, letters, seed):
+    values = table(seed)
+    hashes = word_hashing.hash_beginnings(letters, values, 0)
+    assert hashes == source.hash_beginnings(letters, values, 0)
+    inside = word_hashing.hash_beginnings(letters, values, word_hashing.INSIDE)
+    assert inside == source.hash_beginnings(letters, values, source.INSIDE)
+    assert not {*struct.iter_unpack("<I", inside)} & {*struct.iter_unpack("<I", hashes)}
+    letter_values = struct.unpack("<256q", values)
+    if all(letter_values[letter] for letter in letters):
+        whole, _, _ = word_hashing.hash_words(letters + b"\xff", values, 50)
+        assert hashes[-4:] == whole

@@ -58,7 +58,6 @@ ROW_READS: dict[str, Callable[[Tables], object]] = {
     "last_key": lambda tables: tables.last_key("content"),
 }
 MEMBER_READS: dict[str, Callable[[Tables], object]] = {
-    "first_member": lambda tables: tables.first_member("queue", KEY),
     "first_two": lambda tables: tables.first_two("queue", KEY),
     "members": lambda tables: list(tables.members("queue", KEY)),
     "members from a start": lambda tables: list(tables.members("queue", KEY, MEMBER[:1])),

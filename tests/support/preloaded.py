@@ -5,4 +5,4 @@ from focused.text.static_embedding import load_embedding
 
 background_samples()
 if (embedding := load_embedding()) is not None:
-    embedding.whole_words, embedding.squared_norms  # noqa: B018  # computed once
+    embedding.index, embedding.squared_norms  # noqa: B018  # computed once

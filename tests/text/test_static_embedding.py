@@ -1,22 +1,31 @@
 """The shipped embedding gives words of similar meaning similar vectors."""
 
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from focused.text.static_embedding import (
+    CONTINUATION,
     StaticEmbedding,
     load_embedding,
     read_embedding,
-    write_embedding,
+    split_word,
 )
+from focused.text.word_hashes import HashIndex, hash_pieces
 
-PIECES = ("[CLS]", "play", "player", "##er", "##ing", "##s", "cafe", "x", "a1", "a", "##n")
+SCRIPT = Path(__file__).parents[2] / "training" / "embedding.py"
+PIECES = ("play", "player", "##er", "##ing", "##s", "cafe", "x", "a", "##n")
+INDEX = HashIndex(hash_pieces(PIECES, CONTINUATION))
+
+write_embedding = runpy.run_path(str(SCRIPT))["write_embedding"]
 
 
 def pieces_of(word: str) -> list[str]:
-    ones = np.ones((len(PIECES), 4), np.float32)
-    words = read_embedding(write_embedding(PIECES, ones)).words
-    return [PIECES[number] for number in words.indices[words.split(word)]]
+    return [PIECES[number] for number in split_word(word, INDEX)]
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +53,25 @@ def test_single_letters_are_pieces_too():
 def test_a_piece_inside_words_begins_none():
     assert pieces_of("ing") == []
     assert pieces_of("playplay") == []
+
+
+@given(
+    st.text("abc", max_size=12),
+    st.lists(st.tuples(st.text("abc", min_size=1, max_size=4), st.booleans()), unique=True),
+)
+def test_the_longest_pieces_come_first(word, vocabulary):
+    pieces = [f"{CONTINUATION if is_inside else ''}{letters}" for letters, is_inside in vocabulary]
+    found: list[int] = []
+    rest, prefix = word, ""
+    while rest:
+        fitting = [each for each in pieces if f"{prefix}{rest}".startswith(each)]
+        if not fitting:
+            found = []
+            break
+        longest = max(fitting, key=len)
+        found.append(pieces.index(longest))
+        rest, prefix = rest[len(longest) - len(prefix) :], CONTINUATION
+    assert split_word(word, HashIndex(hash_pieces(pieces, CONTINUATION))) == found
 
 
 def test_a_word_with_an_unknown_part_has_no_pieces():
