@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 # Bound the time of one call of next().
 _MAX_EXCLUSIONS_PER_CALL = 200
-_MAX_RESCORED_PER_CALL = 50
+_MAX_REQUEUED_PER_CALL = 50
 
 
 class Crawl:
@@ -218,6 +218,7 @@ class Crawl:
         may_fetch_at = self._pacer.prepare(now, self.stop_conditions.is_harvest_over)
         if may_fetch_at > now:
             return Wait(may_fetch_at)
+        requeued = 0
         for attempt in range(_MAX_EXCLUSIONS_PER_CALL):
             offer = self.training.offer(now, may_take_long=attempt == 0)
             if offer is None:
@@ -229,10 +230,11 @@ class Crawl:
                 return lease
             if lease is None:
                 continue
-            if attempt < _MAX_RESCORED_PER_CALL:
+            if requeued < _MAX_REQUEUED_PER_CALL:
                 # After the handler, which refuses many links whose score no longer matters.
                 rescored = self.training.rescored(offer, now)
                 if rescored is None:
+                    requeued += 1
                     continue
                 lease = replace(lease, offer=rescored)
             if lease.purpose != ROBOTS:

@@ -156,7 +156,7 @@ class OnlineTraining:
     def offer(self, now: float, *, may_take_long: bool = True) -> Offer | NotYet | None:
         """Return the frontier's offer; see :meth:`rescored`.
 
-        With ``may_take_long`` the links of a host are scored again after the classifier changed.
+        With ``may_take_long`` its host's best links are scored again after the classifier changed.
         """
         offer = self._frontier.offer(now, self._patience_s, self.floor)
         if self._learner is None or not may_take_long or not isinstance(offer, Offer):
@@ -168,9 +168,9 @@ class OnlineTraining:
         return self._frontier.offer(now, self._patience_s, self.floor)
 
     def rescored(self, offer: Offer, now: float) -> Offer | None:
-        """Return an offer with its link scored by the current model; None if it is queued again.
+        """Return an offer with its link scored by the current model.
 
-        It is when the link lost, for there may be a better one.
+        None when the link lost by it: it is queued again, for there may be a better one.
         """
         if self._learner is None:
             return offer

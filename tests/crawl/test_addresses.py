@@ -6,7 +6,9 @@ from itertools import pairwise
 import pytest
 
 from focused.crawl import Fetch, Wait
+from focused.storage.tables import Tables
 from focused.web.page import FailureKind
+from tests.support.counting import count_method
 from tests.support.simulated import FETCH_S, failed, moved, page, raw, site, topic, with_politeness
 
 A, B, C = "http://a.test/", "http://b.test/", "http://c.test/"
@@ -85,6 +87,18 @@ def test_links_that_are_not_requested_cost_their_neighbours_no_delay(simulate, t
     assert crawl.crawl.counters.robots_excluded == 150
     asked = len(crawl.asked)
     assert crawl.asked[-1][0] - crawl.asked[0][0] <= asked * (1.0 + FETCH_S)
+
+
+def test_counters_of_links_that_are_not_requested_are_written_once_a_step(
+    simulate, tmp_path, monkeypatch
+):
+    written = count_method(monkeypatch, Tables, "put_meta", lambda _, key, value: key == "counters")
+    crawl = simulate(topic(tmp_path, *HOSTS), neighbours()).run()
+    assert crawl.crawl.counters.robots_excluded == 150
+    assert written.amount <= len(crawl.asked) + 10
+    before = crawl.crawl.counters
+    crawl.die()
+    assert crawl.crawl.counters.robots_excluded == before.robots_excluded
 
 
 def test_a_failure_tells_the_address_as_well_as_a_page(simulate, tmp_path):

@@ -20,7 +20,7 @@ from focused.web.page import Classification, Failed, FailureKind, Page
 from focused.web.urls import host_of
 from tests.support.archived_links import link_rows
 from tests.support.simple_learner import SimpleLearner
-from tests.support.simulated import Simulation, moved, page, site, topic
+from tests.support.simulated import Simulation, moved, page, raw, site, topic
 from tests.support.whale_models import TemperedWhaleClassifier, WhaleClassifier, WhaleScorer
 
 A = "http://a.test/"
@@ -294,6 +294,21 @@ def test_a_link_that_is_ranked_lower_by_now_gives_way(simulate, tmp_path):
     done = simulate(topic(tmp_path, A), web(), scorer=learner).run()
     assert done.urls[-1] == A + "whale"
     assert done.rows[A + "whale"]["score"] == 0.01
+
+
+def test_a_link_that_may_not_be_requested_is_not_scored_again(simulate, tmp_path):
+    asked = []
+
+    class Listening(SimpleLearner):
+        def new_score(self, link):
+            asked.append(link.url)
+            return super().new_score(link)
+
+    rules = raw(A + "robots.txt", "User-agent: *\nDisallow: /whale\n", "text/plain")
+    done = simulate(topic(tmp_path, A), web() | site(rules), scorer=Listening()).run()
+    assert done.crawl.counters.robots_excluded == 1
+    assert A + "trade" in asked
+    assert A + "whale" not in asked
 
 
 def test_tempered_relevances_change_what_is_on_record_and_not_the_order(simulate, tmp_path):
