@@ -46,8 +46,8 @@ class SemanticScorer:
         self.bias = bias
         self.slope = slope
         self._pieces = embedding.index
-        self._scores = embedding.project(direction).astype(np.float32).tobytes()
-        self._squares = embedding.squared_norms.astype(np.float32).tobytes()
+        self._scores = embedding.project(direction).tobytes()
+        self._squares = embedding.squared_norms.tobytes()
         self._split_words: dict[int, tuple[float, float]] = {}
 
     def score_texts(self, texts: Sequence[str]) -> FloatArray:

@@ -220,7 +220,7 @@ class Crawl:
             return Wait(may_fetch_at)
         requeued = 0
         for attempt in range(_MAX_EXCLUSIONS_PER_CALL):
-            offer = self.training.offer(now, may_take_long=attempt == 0)
+            offer = self.training.offer(now, may_rescore_host=attempt == 0)
             if offer is None:
                 return self.stop_conditions.when_no_link_left(now)
             if isinstance(offer, NotYet):

@@ -153,13 +153,13 @@ class OnlineTraining:
             first = portion * count
             self._rescore_host(self._learner, host, range(first, first + count), now)
 
-    def offer(self, now: float, *, may_take_long: bool = True) -> Offer | NotYet | None:
+    def offer(self, now: float, *, may_rescore_host: bool = True) -> Offer | NotYet | None:
         """Return the frontier's offer; see :meth:`rescored`.
 
-        With ``may_take_long`` its host's best links are scored again after the classifier changed.
+        With ``may_rescore_host`` its host's best links are scored first if the classifier changed.
         """
         offer = self._frontier.offer(now, self._patience_s, self.floor)
-        if self._learner is None or not may_take_long or not isinstance(offer, Offer):
+        if self._learner is None or not may_rescore_host or not isinstance(offer, Offer):
             return offer
         if not self._needs_rescoring(offer.host):
             return offer

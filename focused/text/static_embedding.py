@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from focused.text.tokens import tokenize
-from focused.text.word_hashes import HashIndex, hash_pieces
+from focused.text.word_hashes import HashIndex, hash_beginnings
 
 TABLE_FILE = "all-minilm-l6-v2.npz"
 CONTINUATION = "##"
@@ -54,7 +54,7 @@ class StaticEmbedding:
     @cached_property
     def index(self) -> HashIndex:
         """The pieces by hash; a word that is one piece has the piece's hash."""
-        return HashIndex(hash_pieces(self.pieces, CONTINUATION))
+        return index_pieces(self.pieces)
 
     @cached_property
     def squared_norms(self) -> FloatArray:
@@ -88,17 +88,40 @@ class StaticEmbedding:
         return rows
 
 
+def index_pieces(pieces: Sequence[str]) -> HashIndex:
+    """Return an index of pieces by the hashes of their letters."""
+    hashes = bytearray()
+    for piece in pieces:
+        letters = piece.removeprefix(CONTINUATION)
+        hashes += hash_beginnings(letters, inside=letters != piece)[-4:]
+    return HashIndex(np.frombuffer(hashes, np.uint32))
+
+
 def split_word(word: str, index: HashIndex) -> list[int]:
-    """Return the places of a word's pieces; empty if a part of it has none.
+    """Return the indices of a word's pieces; empty if a part of it has none.
 
     The longest piece first, from the left (Schuster, Nakajima 2012, "Japanese and Korean voice
     search"), without accents, as the tokenizer of BERT splits the words of
-    :func:`focused.text.tokens.tokenize`.
+    :func:`focused.text.tokens.tokenize`. Quadratic in the word's length. ``index`` is one of
+    :func:`index_pieces`.
     """
     if not word.isascii():
         decomposed = unicodedata.normalize("NFKD", word)
         word = "".join(char for char in decomposed if not unicodedata.combining(char))
-    return index.split(word.encode()) if word.isascii() else []
+    if not word.isascii():
+        return []
+    found: list[int] = []
+    begin = 0
+    while begin < len(word):
+        hashes = hash_beginnings(word[begin:], inside=begin > 0)
+        pieces = index.find(np.frombuffer(hashes, np.uint32)).tolist()
+        while pieces and pieces[-1] < 0:
+            pieces.pop()
+        if not pieces:
+            return []
+        found.append(pieces[-1])
+        begin += len(pieces)
+    return found
 
 
 _TABLE = files("focused.text").joinpath("embeddings", TABLE_FILE)

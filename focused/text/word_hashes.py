@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from xxhash import xxh32_intdigest
 
-from focused.kernels.word_hashing import END_OF_TEXT, INSIDE, hash_beginnings, hash_words
+from focused.kernels import word_hashing
+from focused.kernels.word_hashing import END_OF_TEXT, INSIDE, hash_words
 from focused.kernels.word_table import find_words, make_word_table
 from focused.text.tokens import MAX_WORD_CHARS, separate_words
 
@@ -153,32 +154,10 @@ class HashIndex:
         """Return the indices of :meth:`find`, ascending, in 32 bits each."""
         return np.sort(self.find(hashes)).tobytes()
 
-    def split(self, word: bytes) -> list[int]:
-        """Return the indices of a word's pieces, the longest first; empty if a part has none.
 
-        The vocabulary has the hashes of :func:`hash_pieces`. Quadratic in the word's length.
-        """
-        pieces: list[int] = []
-        begin = 0
-        while begin < len(word):
-            hashes = hash_beginnings(word[begin:], _letter_values(), INSIDE if begin else 0)
-            places = memoryview(find_words(self._table, hashes)).cast("i").tolist()
-            while places and places[-1] < 0:
-                places.pop()
-            if not places:
-                return []
-            pieces.append(places[-1])
-            begin += len(places)
-        return pieces
+def hash_beginnings(letters: str, *, inside: bool) -> bytes:
+    """Return the hashes of the first ASCII letter, the first two letters, and so on; 32 bits each.
 
-
-def hash_pieces(pieces: Sequence[str], prefix: str) -> WordHashes:
-    """Return the hashes of ASCII pieces of words; those inside words begin with ``prefix``."""
-    values = _letter_values()
-    hashes = [
-        hash_beginnings(
-            piece.removeprefix(prefix).encode(), values, INSIDE if piece.startswith(prefix) else 0
-        )[-4:]
-        for piece in pieces
-    ]
-    return np.frombuffer(b"".join(hashes), np.uint32)
+    They are those of words, or with ``inside`` those of pieces inside words.
+    """
+    return word_hashing.hash_beginnings(letters.encode(), _letter_values(), INSIDE if inside else 0)

@@ -5,11 +5,21 @@ from itertools import pairwise
 
 import pytest
 
-from focused.crawl import Fetch, Wait
+from focused.crawl import Crawl, Fetch, Wait
 from focused.storage.tables import Tables
 from focused.web.page import FailureKind
 from tests.support.counting import count_method
-from tests.support.simulated import FETCH_S, failed, moved, page, raw, site, topic, with_politeness
+from tests.support.simulated import (
+    FETCH_S,
+    Crashed,
+    failed,
+    moved,
+    page,
+    raw,
+    site,
+    topic,
+    with_politeness,
+)
 
 A, B, C = "http://a.test/", "http://b.test/", "http://c.test/"
 HOSTS = (A, B, C)
@@ -96,9 +106,25 @@ def test_counters_of_links_that_are_not_requested_are_written_once_a_step(
     crawl = simulate(topic(tmp_path, *HOSTS), neighbours()).run()
     assert crawl.crawl.counters.robots_excluded == 150
     assert written.amount <= len(crawl.asked) + 10
-    before = crawl.crawl.counters
+
+
+def test_links_that_are_not_requested_stay_counted_when_the_process_dies(
+    simulate, tmp_path, monkeypatch
+):
+    crawl = simulate(topic(tmp_path, *HOSTS), neighbours())
+    settle = Crawl.settle
+
+    def die_after_a_refusal(self, *given):
+        if self.counters.robots_excluded:
+            raise Crashed
+        return settle(self, *given)
+
+    monkeypatch.setattr(Crawl, "settle", die_after_a_refusal)
+    with pytest.raises(Crashed):
+        crawl.run()
+    excluded = crawl.crawl.counters.robots_excluded
     crawl.die()
-    assert crawl.crawl.counters.robots_excluded == before.robots_excluded
+    assert crawl.crawl.counters.robots_excluded == excluded > 0
 
 
 def test_a_failure_tells_the_address_as_well_as_a_page(simulate, tmp_path):

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from focused.text.static_embedding import (
     CONTINUATION,
     StaticEmbedding,
+    index_pieces,
     load_embedding,
     read_embedding,
     split_word,
 )
-from focused.text.word_hashes import HashIndex, hash_pieces
 
 SCRIPT = Path(__file__).parents[2] / "training" / "embedding.py"
 PIECES = ("play", "player", "##er", "##ing", "##s", "cafe", "x", "a", "##n")
-INDEX = HashIndex(hash_pieces(PIECES, CONTINUATION))
+INDEX = index_pieces(PIECES)
 
 write_embedding = runpy.run_path(str(SCRIPT))["write_embedding"]
 
@@ -71,7 +71,7 @@ def test_the_longest_pieces_come_first(word, vocabulary):
         longest = max(fitting, key=len)
         found.append(pieces.index(longest))
         rest, prefix = rest[len(longest) - len(prefix) :], CONTINUATION
-    assert split_word(word, HashIndex(hash_pieces(pieces, CONTINUATION))) == found
+    assert split_word(word, index_pieces(pieces)) == found
 
 
 def test_a_word_with_an_unknown_part_has_no_pieces():
