@@ -860,7 +860,6 @@ EXCEPTIONS: Mapping[str, str] = {
     "focused.text.static_embedding:index_pieces": "the package's own table",
     "focused.text.static_embedding:read_embedding": "the package's own table",
     "focused.text.static_embedding:split_word": "a word of bounded length",
-    "focused.text.word_hashes:hash_beginnings": "a word of bounded length",
     "focused.web.html.tree_walk:TreeWalk.add_declared_link": _BY_CALLER,
     "focused.web.page:Fetched.as_failure": _OWN_TEXT,
     "focused.web.page:NotModified.as_failure": _OWN_TEXT,

@@ -20,8 +20,9 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from focused.kernels import word_hashing
 from focused.text.tokens import tokenize
-from focused.text.word_hashes import HashIndex, hash_beginnings
+from focused.text.word_hashes import HashIndex, letter_values
 
 TABLE_FILE = "all-minilm-l6-v2.npz"
 CONTINUATION = "##"
@@ -90,11 +91,12 @@ class StaticEmbedding:
 
 def index_pieces(pieces: Sequence[str]) -> HashIndex:
     """Return an index of pieces by the hashes of their letters."""
-    hashes = bytearray()
-    for piece in pieces:
+    hashes = np.empty(len(pieces), np.uint32)
+    for number, piece in enumerate(pieces):
         letters = piece.removeprefix(CONTINUATION)
-        hashes += hash_beginnings(letters, inside=letters != piece)[-4:]
-    return HashIndex(np.frombuffer(hashes, np.uint32))
+        inside = word_hashing.INSIDE if letters != piece else 0
+        hashes[number] = word_hashing.hash_piece(letters.encode(), letter_values(), inside)
+    return HashIndex(hashes)
 
 
 def split_word(word: str, index: HashIndex) -> list[int]:
@@ -110,18 +112,9 @@ def split_word(word: str, index: HashIndex) -> list[int]:
         word = "".join(char for char in decomposed if not unicodedata.combining(char))
     if not word.isascii():
         return []
-    found: list[int] = []
-    begin = 0
-    while begin < len(word):
-        hashes = hash_beginnings(word[begin:], inside=begin > 0)
-        pieces = index.find(np.frombuffer(hashes, np.uint32)).tolist()
-        while pieces and pieces[-1] < 0:
-            pieces.pop()
-        if not pieces:
-            return []
-        found.append(pieces[-1])
-        begin += len(pieces)
-    return found
+    places = word_hashing.split_word(index.table, word.encode(), letter_values())
+    numbers: list[int] = np.frombuffer(places, np.int32).tolist()
+    return numbers
 
 
 _TABLE = files("focused.text").joinpath("embeddings", TABLE_FILE)

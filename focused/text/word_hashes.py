@@ -15,9 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xxhash import xxh32_intdigest
 
-from focused.kernels import word_hashing
-from focused.kernels.word_hashing import END_OF_TEXT, INSIDE, hash_words
-from focused.kernels.word_table import find_words, make_word_table
+from focused.kernels.word_hashing import END_OF_TEXT, find_words, hash_words, make_word_table
 from focused.text.tokens import MAX_WORD_CHARS, separate_words
 
 WordHashes = NDArray[np.uint32]
@@ -92,7 +90,7 @@ def hash_texts(texts: Sequence[str]) -> HashedTexts:
 def hash_word(word: str) -> int:
     """Return the hash of one word of :func:`focused.text.tokens.tokenize`."""
     raw = word.encode("utf-8", _ENCODING_ERRORS) + END_OF_TEXT
-    hashes, _, _ = hash_words(raw, _letter_values(), MAX_WORD_CHARS)
+    hashes, _, _ = hash_words(raw, letter_values(), MAX_WORD_CHARS)
     return int.from_bytes(hashes, "little")
 
 
@@ -111,7 +109,7 @@ def _locate_words(texts: Sequence[str]) -> _LocatedWords:
     whole = "".join(texts)
     is_plain = whole.isascii() and len(whole) <= MAX_TEXT_CHARS
     raw = END_OF_TEXT.join((*map(str.encode if is_plain else _encode_text, texts), b""))
-    hashes, places, counts = hash_words(raw, _letter_values(), MAX_WORD_CHARS)
+    hashes, places, counts = hash_words(raw, letter_values(), MAX_WORD_CHARS)
     hashed = HashedTexts(np.frombuffer(hashes, np.uint32), np.frombuffer(counts, np.int32).tolist())
     return _LocatedWords(hashed, raw, np.frombuffer(places, np.int32).reshape(-1, 2))
 
@@ -123,7 +121,7 @@ def _encode_text(text: str) -> bytes:
 
 
 @cache
-def _letter_values() -> bytes:
+def letter_values() -> bytes:
     """Return a number per byte, the same for upper and lower case; 0 for separators.
 
     Bytes from 0x80 are parts of letters; :data:`focused.kernels.word_hashing.END_OF_TEXT` is none.
@@ -139,25 +137,17 @@ def _letter_values() -> bytes:
 class HashIndex:
     """Lookup of many word hashes in a vocabulary.
 
-    If two words share a hash, the later one stands for both.
+    If two words share a hash, the later one stands for both. ``table`` is that of the kernel.
     """
 
     def __init__(self, hashes: WordHashes) -> None:
         """``hashes`` has shape (V,)."""
-        self._table = make_word_table(hashes.tobytes())
+        self.table = make_word_table(hashes.tobytes())
 
     def find(self, hashes: WordHashes) -> NDArray[np.int32]:
         """Return the index of each hash in the vocabulary, -1 if absent, shape (n,)."""
-        return np.frombuffer(find_words(self._table, hashes.tobytes()), np.int32)
+        return np.frombuffer(find_words(self.table, hashes.tobytes()), np.int32)
 
     def find_sorted(self, hashes: WordHashes) -> bytes:
         """Return the indices of :meth:`find`, ascending, in 32 bits each."""
         return np.sort(self.find(hashes)).tobytes()
-
-
-def hash_beginnings(letters: str, *, inside: bool) -> bytes:
-    """Return the hashes of the first ASCII letter, the first two letters, and so on; 32 bits each.
-
-    They are those of words, or with ``inside`` those of pieces inside words.
-    """
-    return word_hashing.hash_beginnings(letters.encode(), _letter_values(), INSIDE if inside else 0)

@@ -1,8 +1,8 @@
-"""Compiled and interpreted, words have the same hashes."""
+"""Compiled and interpreted, words have the same hashes and places."""
 
 import random
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import ModuleType
 
 import pytest
@@ -47,14 +47,52 @@ def test_a_word_is_a_run_of_two_bytes_or_more_and_of_few_characters(source):
 
 @settings(deadline=None)
 @given(st.binary(min_size=2, max_size=20), st.integers())
-def test_beginnings_hash_like_words(source, letters, seed):
+def test_a_piece_at_the_beginning_hashes_like_a_word(source, letters, seed):
     values = table(seed)
-    hashes = word_hashing.hash_beginnings(letters, values, 0)
-    assert hashes == source.hash_beginnings(letters, values, 0)
-    inside = word_hashing.hash_beginnings(letters, values, word_hashing.INSIDE)
-    assert inside == source.hash_beginnings(letters, values, source.INSIDE)
-    assert not {*struct.iter_unpack("<I", inside)} & {*struct.iter_unpack("<I", hashes)}
+    piece = word_hashing.hash_piece(letters, values, 0)
+    inside = word_hashing.hash_piece(letters, values, word_hashing.INSIDE)
+    assert piece == source.hash_piece(letters, values, 0) != inside
+    assert inside == source.hash_piece(letters, values, source.INSIDE)
     letter_values = struct.unpack("<256q", values)
     if all(letter_values[letter] for letter in letters):
-        whole, _, _ = word_hashing.hash_words(letters + b"\xff", values, 50)
-        assert hashes[-4:] == whole
+        whole, _, _ = word_hashing.hash_words(letters + word_hashing.END_OF_TEXT, values, 50)
+        assert struct.unpack("<I", whole) == (piece,)
+
+
+known_words = st.lists(st.integers(0, 30) | st.integers(0, 2**32 - 1), max_size=100)
+
+
+def packed(words: Iterable[int]) -> bytes:
+    return b"".join(struct.pack("<I", word) for word in words)
+
+
+@settings(deadline=None)
+@given(known_words, known_words)
+def test_compiled_and_interpreted_find_the_same_places(source, known, others):
+    vocabulary = word_hashing.make_word_table(packed(known))
+    assert vocabulary == source.make_word_table(packed(known))
+    every = packed(known + others)
+    assert word_hashing.find_words(vocabulary, every) == source.find_words(vocabulary, every)
+
+
+@settings(deadline=None)
+@given(known_words, known_words)
+def test_each_word_has_the_last_of_its_places_or_none(known, others):
+    vocabulary = word_hashing.make_word_table(packed(known))
+    places = {word: place for place, word in enumerate(known)}
+    every = known + others
+    found = struct.unpack(f"<{len(every)}i", word_hashing.find_words(vocabulary, packed(every)))
+    assert list(found) == [places.get(word, -1) for word in every]
+
+
+letters = st.text("abc", max_size=4).map(str.encode)
+
+
+@settings(deadline=None)
+@given(st.lists(letters), st.lists(letters), st.text("abc", max_size=20).map(str.encode))
+def test_compiled_and_interpreted_split_a_word_alike(source, first, inside, word):
+    values = table(1)
+    hashes = [source.hash_piece(each, values, 0) for each in first]
+    hashes += [source.hash_piece(each, values, source.INSIDE) for each in inside]
+    pieces = source.make_word_table(packed(hashes))
+    assert word_hashing.split_word(pieces, word, values) == source.split_word(pieces, word, values)
