@@ -52,7 +52,7 @@ _MAX_LINKED_SITES = 20
 _MAX_CACHED_PAIRS = 100_000
 _MAX_CACHED_SITES = 4_096
 _MAX_SOURCES = 16
-"""Linking sites that are remembered: the latest."""
+"""Linking sites that are remembered: those with the smallest keys, a fixed sample of them all."""
 
 _HIDING_LOG_ODDS = 2.0
 """Of a page on topic that is not for readers: it leads them to another site at once, as good sites
@@ -321,11 +321,15 @@ class SiteTrust:
         self._linked.update(pairs)
         for linked_key in new:
             linked = self._sites.get(linked_key)
-            if key not in linked.sources:
-                linked.sources = (*linked.sources, key)[-_MAX_SOURCES:]
-                if linked_key in own.sources and not is_trusted | self._is_trusted(linked_key):
-                    linked.partners += 1
-                    own.partners += 1
+            if key in linked.sources:
+                continue
+            sources = tuple(sorted((*linked.sources, key))[:_MAX_SOURCES])
+            exchanges = linked_key in own.sources
+            if exchanges and not is_trusted | self._is_trusted(linked_key):
+                linked.partners += 1
+                own.partners += 1
+            if exchanges or sources != linked.sources:
+                linked.sources = sources
                 changed[linked_key] = linked
         self._sites.save(changed)
 

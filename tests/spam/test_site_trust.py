@@ -89,6 +89,16 @@ def test_links_from_spam_sites_make_a_site_suspect(trust, model):
     assert trust.site_probability(A) > 0.3
 
 
+def test_the_order_of_linking_sites_does_not_matter_however_many_there_are(trust, model):
+    sites = [f"http://site{number}.test/" for number in range(40)]
+    for site in sites[:20]:
+        learn(trust, model, site, model.spam_mean, 10)
+    for target, order in ((A, sites), (B, sites[::-1])):
+        for site in order:
+            trust.learn(site, None, [target], model)
+    assert trust.site_probability(A) == trust.site_probability(B) > SPAM_SITE_SHARE
+
+
 def test_links_from_good_sites_make_a_site_less_suspect(trust, model):
     for number in range(5):
         trust.learn(f"http://good{number}.test/", model.good_mean, [A], model)
