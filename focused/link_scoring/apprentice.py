@@ -55,7 +55,7 @@ _MAX_PAGE_CHARS = 5_000
 # Each by the classifier's words and by meaning.
 _ANCHOR = [FEATURE_INDEX["anchor"], FEATURE_INDEX["anchor_meaning"]]
 _URL = [FEATURE_INDEX["url"], FEATURE_INDEX["url_meaning"]]
-_ANCHOR_COLUMNS = [FEATURE_INDEX["anchor_words"], FEATURE_INDEX["page_words"]]
+_ANCHOR_WORDS, _PAGE_WORDS = FEATURE_INDEX["anchor_words"], FEATURE_INDEX["page_words"]
 _CRAWL_COLUMNS = slice(FEATURE_INDEX["anchor_words"], None)
 
 _PAGE_FEATURES = struct.Struct("<3e")
@@ -129,22 +129,24 @@ class Apprentice:
             for i in indices
         ]
         is_best_inlink = merge_features(rows, waiting)
-        rate = self._link_words.rate
-        siblings = self._sibling_means.feature(position_key(context.page.url), rate)
-        tag_path_keys = [static.tag_path_keys[i] for i in indices]
-        for place, (i, row, other) in enumerate(zip(indices, rows, waiting, strict=True)):
-            of_siblings = siblings
-            if other is None or is_best_inlink[place]:
+        page_key = position_key(context.page.url)
+        of_anchors, parents, tag_path_keys = [], [], []
+        for i, other, is_best in zip(indices, waiting, is_best_inlink, strict=True):
+            if other is None or is_best:
                 anchor = static.anchors[i]
-                of_anchor, of_target = link_words[first_anchor + anchor], page_words[anchor]
+                of_anchors.append((link_words[first_anchor + anchor], page_words[anchor]))
+                parents.append(page_key)
+                tag_path_keys.append(static.tag_path_keys[i])
             else:
                 # rescore updates these before the fetch.
-                of_anchor, of_target = (other.features[column] for column in _ANCHOR_COLUMNS)
-                parent = position_key(other.parent or "")
-                of_siblings = self._sibling_means.feature(parent, rate)
-                tag_path_keys[place] = other.tag_path_key
-            of_tag_path = self._tag_path_means.feature(tag_path_keys[place], rate)
-            row[_CRAWL_COLUMNS] = of_anchor, link_words[i], of_target, of_siblings, of_tag_path
+                of_anchors.append((other.features[_ANCHOR_WORDS], other.features[_PAGE_WORDS]))
+                parents.append(position_key(other.parent or ""))
+                tag_path_keys.append(other.tag_path_key)
+        of_places = self._place_features(parents, tag_path_keys)
+        for i, row, (of_anchor, of_target), places in zip(
+            indices, rows, of_anchors, of_places, strict=True
+        ):
+            row[_CRAWL_COLUMNS] = of_anchor, link_words[i], of_target, *places
         features = list(map(round_features, rows))
         scores = self._predict(features, [static.levels[i] for i in indices])
         columns = zip(*scores, features, is_best_inlink, tag_path_keys, strict=True)
@@ -167,16 +169,22 @@ class Apprentice:
         anchors = words.texts.slice_texts(len(links), 2 * len(links))
         link_words = self._link_words.features(*words)
         page_words = self._page_words.features(anchors, words.limits[len(links) :])
-        rate = self._link_words.rate
-        for i, (row, link) in enumerate(zip(rows, links, strict=True)):
-            row[_CRAWL_COLUMNS] = (
-                *(link_words[len(links) + i], link_words[i], page_words[i]),
-                self._sibling_means.feature(position_key(link.parent or ""), rate),
-                self._tag_path_means.feature(link.tag_path_key, rate),
-            )
+        parents = [position_key(link.parent or "") for link in links]
+        of_places = self._place_features(parents, [link.tag_path_key for link in links])
+        for i, (row, places) in enumerate(zip(rows, of_places, strict=True)):
+            of_anchor = link_words[len(links) + i]
+            row[_CRAWL_COLUMNS] = of_anchor, link_words[i], page_words[i], *places
         features = list(map(round_features, rows))
         scores = self._predict(features, [path_depth(link.url) for link in links])
         return [UpdatedScore(*each) for each in zip(*scores, features, strict=True)]
+
+    def _place_features(
+        self, parents: Sequence[int], tag_paths: Sequence[int]
+    ) -> Iterator[tuple[float, float]]:
+        """Yield the features of links by the keys of their page and of their tag path."""
+        rate = self._link_words.rate
+        siblings = self._sibling_means.features(parents, rate)
+        return zip(siblings, self._tag_path_means.features(tag_paths, rate), strict=True)
 
     def _reclassify_texts(self, rows: list[list[float]], links: Sequence[ScorableLink]) -> None:
         """Update the classifier's text scores of links found before the model was swapped."""

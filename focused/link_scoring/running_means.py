@@ -47,14 +47,18 @@ class PositionMeans:
         if len(self) > MAX_POSITIONS:
             self._counts = dict(islice(self._counts.items(), MAX_POSITIONS // 2, None))
 
-    def feature(self, key: int, mean: float) -> float:
-        """Return a position's log-odds relative to ``mean``, in (0, 1); 0 if it is unknown."""
-        counts = self._counts.get(key)
-        if counts is None:
-            return 0.0
+    def features(self, keys: Sequence[int], mean: float) -> list[float]:
+        """Return the log-odds of positions relative to ``mean``, in (0, 1); 0 where unknown."""
         mean = clip_mean(mean)
-        share = clip_mean((counts.imag + _PRIOR_LINKS * mean) / (counts.real + _PRIOR_LINKS))
-        return math.log(share / (1.0 - share)) - math.log(mean / (1.0 - mean))
+        mean_log_odds, prior_relevance = math.log(mean / (1.0 - mean)), _PRIOR_LINKS * mean
+        features = []
+        for counts in map(self._counts.get, keys):
+            if counts is None:
+                features.append(0.0)
+            else:
+                share = clip_mean((counts.imag + prior_relevance) / (counts.real + _PRIOR_LINKS))
+                features.append(math.log(share / (1.0 - share)) - mean_log_odds)
+        return features
 
     def state(self) -> Any:
         """Return all counts as plain data."""

@@ -19,36 +19,36 @@ def taught(*relevance: float) -> PositionMeans:
 
 
 def test_an_unknown_position_has_feature_zero():
-    assert taught(0.9).feature(THERE, 0.1) == 0.0
+    assert taught(0.9).features([THERE], 0.1)[0] == 0.0
 
 
 def test_a_position_above_the_mean_is_positive_and_below_negative():
-    assert taught(0.9, 0.9).feature(HERE, 0.3) > 0.5
-    assert taught(0.1, 0.1).feature(HERE, 0.6) < -0.5
+    assert taught(0.9, 0.9).features([HERE], 0.3)[0] > 0.5
+    assert taught(0.1, 0.1).features([HERE], 0.6)[0] < -0.5
 
 
 def test_an_average_position_has_feature_zero():
-    assert taught(0.25, 0.25, 0.25).feature(HERE, 0.25) == pytest.approx(0.0)
+    assert taught(0.25, 0.25, 0.25).features([HERE], 0.25)[0] == pytest.approx(0.0)
 
 
 def test_more_links_give_a_stronger_feature():
-    features = [taught(*[0.9] * links).feature(HERE, 0.2) for links in (1, 3, 10, 100)]
+    features = [taught(*[0.9] * links).features([HERE], 0.2)[0] for links in (1, 3, 10, 100)]
     assert features == sorted(features)
     assert features[0] < 1.0 < features[-1]
 
 
 @given(st.lists(relevances, min_size=1), means)
 def test_the_feature_is_finite_and_has_the_sign_of_the_difference(found, mean):
-    features = taught(*found).feature(HERE, mean)
-    assert abs(features) < 20.0
+    feature = taught(*found).features([HERE], mean)[0]
+    assert abs(feature) < 20.0
     better = sum(found) / len(found) - mean
-    assert features * better >= -1e-9
+    assert feature * better >= -1e-9
 
 
 @given(st.lists(relevances), relevances, means)
 def test_a_more_relevant_target_never_lowers_its_position(found, last, mean):
     lower, higher = taught(*found, last * 0.5), taught(*found, last)
-    assert higher.feature(HERE, mean) >= lower.feature(HERE, mean)
+    assert higher.features([HERE], mean)[0] >= lower.features([HERE], mean)[0]
 
 
 def test_the_memory_is_bounded_and_the_newer_half_stays():
@@ -56,8 +56,8 @@ def test_the_memory_is_bounded_and_the_newer_half_stays():
     for number in range(MAX_POSITIONS + 1):
         places.learn(number, 0.9)
     assert len(places) == MAX_POSITIONS // 2 + 1
-    assert places.feature(MAX_POSITIONS, 0.1) > 0.0
-    assert places.feature(0, 0.1) == 0.0
+    youngest, oldest = places.features([MAX_POSITIONS, 0], 0.1)
+    assert youngest > 0.0 == oldest
 
 
 @given(st.text(), st.text())
