@@ -16,11 +16,11 @@ MIX_FACTOR: Final = 0x85EBCA6B
 END_OF_TEXT = b"\xff"
 """Ends each text; UTF-8 does not have this byte."""
 INSIDE: Final = 0x5BD1E995
-"""Tells the hash of a piece inside a word from that of the same letters at its beginning."""
+"""Tells the hash of letters inside a word from that of the same at its beginning."""
 PLACE_BITS: Final = 24
 """Of a slot: the place and 1, or 0 in an empty slot. The hash is above."""
 PLACE_MASK: Final = (1 << PLACE_BITS) - 1
-MIN_BITS: Final = 4
+MIN_SLOTS: Final = 16
 
 
 def hash_words(raw: bytes, letter_values: bytes, max_chars: int) -> tuple[bytes, bytes, bytes]:
@@ -62,34 +62,19 @@ def hash_words(raw: bytes, letter_values: bytes, max_chars: int) -> tuple[bytes,
     return hashes.getvalue(), places.getvalue(), counts.getvalue()
 
 
-def hash_piece(letters: bytes, letter_values: bytes, inside: i64) -> i64:
-    """Return the hash, of 32 bits, of letters at the beginning of a word: that of the whole word.
-
-    With ``inside`` :data:`INSIDE` instead of 0 it is that of letters inside a word.
-    """
-    hashed: i64 = 0
-    power: i64 = 1
-    for letter in letters:
-        hashed = hashed + read_i64_le(letter_values, letter * 8) * power & 0xFFFFFFFF
-        power = power * BASE & 0xFFFFFFFF
-    return _mix_bits(hashed) ^ inside
-
-
 def make_word_table(hashes: bytes) -> bytes:
     """Return a table of n hashes of 32 bits; of equal ones it has the last."""
     n: i64 = len(hashes) // 4
-    bits: i64 = MIN_BITS
-    while (1 << bits) < 2 * n:
-        bits += 1
-    mask: i64 = (1 << bits) - 1
-    shift: i64 = 32 - bits
-    slots = vec[i64]([0] * (mask + 1))
+    size: i64 = MIN_SLOTS
+    while size < 2 * n:
+        size *= 2
+    slots = vec[i64]([0] * size)
     place: i64 = 0
     while place < n:
         word: i64 = i64(read_i32_le(hashes, 4 * place)) & 0xFFFFFFFF
-        slot: i64 = word >> shift
+        slot: i64 = word & size - 1
         while slots[slot] != 0 and slots[slot] >> PLACE_BITS != word:
-            slot = slot + 1 & mask
+            slot = slot + 1 & size - 1
         place += 1
         slots[slot] = word << PLACE_BITS | place
     table = BytesWriter()
@@ -100,19 +85,12 @@ def make_word_table(hashes: bytes) -> bytes:
 
 def find_words(table: bytes, hashes: bytes) -> bytes:
     """Return the place of each hash in a table, -1 if it has none; 32 bits each."""
-    mask: i64 = len(table) // 8 - 1
-    shift: i64 = _shift_of(mask)
     places = BytesWriter()
     end: i64 = len(hashes)
     at: i64 = 0
     while at < end:
         word: i64 = i64(read_i32_le(hashes, at)) & 0xFFFFFFFF
-        slot: i64 = word >> shift
-        found: i64 = read_i64_le(table, slot * 8)
-        while found != 0 and found >> PLACE_BITS != word:
-            slot = slot + 1 & mask
-            found = read_i64_le(table, slot * 8)
-        write_i32_le(places, i32(found & PLACE_MASK) - 1)
+        write_i32_le(places, i32(_place_of(table, word)))
         at += 4
     return places.getvalue()
 
@@ -122,44 +100,42 @@ def split_word(table: bytes, letters: bytes, letter_values: bytes) -> bytes:
 
     The table has the hashes of :func:`hash_piece`. Empty if a part of the word is no piece.
     """
-    mask: i64 = len(table) // 8 - 1
-    shift: i64 = _shift_of(mask)
     places = BytesWriter()
-    n_letters: i64 = len(letters)
     begin: i64 = 0
-    while begin < n_letters:
-        place: i64 = 0
-        next_begin: i64 = begin
-        inside: i64 = INSIDE if begin > 0 else 0
-        hashed: i64 = 0
-        power: i64 = 1
-        end: i64 = begin
-        while end < n_letters:
-            hashed = hashed + read_i64_le(letter_values, letters[end] * 8) * power & 0xFFFFFFFF
-            power = power * BASE & 0xFFFFFFFF
-            end += 1
-            piece: i64 = _mix_bits(hashed) ^ inside
-            slot: i64 = piece >> shift
-            found: i64 = read_i64_le(table, slot * 8)
-            while found != 0 and found >> PLACE_BITS != piece:
-                slot = slot + 1 & mask
-                found = read_i64_le(table, slot * 8)
-            if found != 0:
-                place = found & PLACE_MASK
-                next_begin = end
-        if place == 0:
-            return b""
-        write_i32_le(places, i32(place) - 1)
-        begin = next_begin
+    while begin < len(letters):
+        end: i64 = len(letters)
+        place: i64 = -1
+        while place < 0:
+            if end == begin:
+                return b""
+            place = _place_of(table, hash_piece(letters, begin, end, letter_values))
+            end -= 1
+        write_i32_le(places, i32(place))
+        begin = end + 1
     return places.getvalue()
 
 
-def _shift_of(mask: i64) -> i64:
-    """Return by how many bits a hash is shifted for its slot."""
-    shift: i64 = 32
-    while (mask >> (32 - shift)) != 0:
-        shift -= 1
-    return shift
+def hash_piece(letters: bytes, begin: i64, end: i64, letter_values: bytes) -> i64:
+    """Return the hash, of 32 bits, of a part of a word; that of a whole word is the word's."""
+    hashed: i64 = 0
+    power: i64 = 1
+    at: i64 = begin
+    while at < end:
+        hashed += read_i64_le(letter_values, letters[at] * 8) * power
+        power = power * BASE & 0xFFFFFFFF
+        at += 1
+    return _mix_bits(hashed & 0xFFFFFFFF) ^ (INSIDE if begin > 0 else 0)
+
+
+def _place_of(table: bytes, word: i64) -> i64:
+    """Return the place of a hash in a table, -1 if it has none."""
+    mask: i64 = len(table) // 8 - 1
+    slot: i64 = word & mask
+    found: i64 = read_i64_le(table, slot * 8)
+    while found != 0 and found >> PLACE_BITS != word:
+        slot = slot + 1 & mask
+        found = read_i64_le(table, slot * 8)
+    return (found & PLACE_MASK) - 1
 
 
 def _mix_bits(hashed: i64) -> i64:

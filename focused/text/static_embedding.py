@@ -91,12 +91,11 @@ class StaticEmbedding:
 
 def index_pieces(pieces: Sequence[str]) -> HashIndex:
     """Return an index of pieces by the hashes of their letters."""
-    hashes = np.empty(len(pieces), np.uint32)
-    for number, piece in enumerate(pieces):
-        letters = piece.removeprefix(CONTINUATION)
-        inside = word_hashing.INSIDE if letters != piece else 0
-        hashes[number] = word_hashing.hash_piece(letters.encode(), letter_values(), inside)
-    return HashIndex(hashes)
+    values, hashes = letter_values(), []
+    for piece in pieces:
+        begin = len(CONTINUATION) if piece.startswith(CONTINUATION) else 0
+        hashes.append(word_hashing.hash_piece(piece.encode(), begin, len(piece), values))
+    return HashIndex(np.array(hashes, np.uint32))
 
 
 def split_word(word: str, index: HashIndex) -> list[int]:

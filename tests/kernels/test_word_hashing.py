@@ -46,15 +46,15 @@ def test_a_word_is_a_run_of_two_bytes_or_more_and_of_few_characters(source):
 
 
 @settings(deadline=None)
-@given(st.binary(min_size=2, max_size=20), st.integers())
-def test_a_piece_at_the_beginning_hashes_like_a_word(source, letters, seed):
-    values = table(seed)
-    piece = word_hashing.hash_piece(letters, values, 0)
-    inside = word_hashing.hash_piece(letters, values, word_hashing.INSIDE)
-    assert piece == source.hash_piece(letters, values, 0) != inside
-    assert inside == source.hash_piece(letters, values, source.INSIDE)
+@given(st.binary(min_size=2, max_size=20), st.integers(0, 20), st.integers())
+def test_letters_hash_like_a_word_at_its_beginning_and_unlike_inside(source, letters, begin, seed):
+    values, end = table(seed), len(letters)
+    begin = min(begin, end - 1)
+    piece = word_hashing.hash_piece(letters, begin, end, values)
+    assert piece == source.hash_piece(letters, begin, end, values)
+    assert begin == 0 or piece != source.hash_piece(letters[begin:], 0, end - begin, values)
     letter_values = struct.unpack("<256q", values)
-    if all(letter_values[letter] for letter in letters):
+    if begin == 0 and all(letter_values[letter] for letter in letters):
         whole, _, _ = word_hashing.hash_words(letters + word_hashing.END_OF_TEXT, values, 50)
         assert struct.unpack("<I", whole) == (piece,)
 
@@ -92,7 +92,7 @@ letters = st.text("abc", max_size=4).map(str.encode)
 @given(st.lists(letters), st.lists(letters), st.text("abc", max_size=20).map(str.encode))
 def test_compiled_and_interpreted_split_a_word_alike(source, first, inside, word):
     values = table(1)
-    hashes = [source.hash_piece(each, values, 0) for each in first]
-    hashes += [source.hash_piece(each, values, source.INSIDE) for each in inside]
+    hashes = [source.hash_piece(each, 0, len(each), values) for each in first]
+    hashes += [source.hash_piece(b"-" + each, 1, 1 + len(each), values) for each in inside]
     pieces = source.make_word_table(packed(hashes))
     assert word_hashing.split_word(pieces, word, values) == source.split_word(pieces, word, values)
