@@ -26,7 +26,6 @@ from xxhash import xxh3_128_digest
 from focused.errors import StateError
 from focused.frontier.host import Host
 from focused.frontier.queued_link import (
-    EXEMPT_RANK,
     NUMBER_BYTES,
     PAGE,
     QueuedLink,
@@ -140,25 +139,11 @@ def decode_link(
         key = own_key
     elif key is None:
         key = link_key(url)
-    if not last and own_key is not None:
-        priority, *last = _as_of_format_18(url, own_key, priority)
     return QueuedLink(
         key, url, host, priority, score, depth, parent, anchor, tuple(features),
         found_at if own_time is None else own_time, tries, hops, payload, tag_path_key,
         *last,
     )  # fmt: skip
-
-
-def _as_of_format_18(url: str, own_key: bytes, priority: float) -> tuple[float, str, bool]:
-    """Return priority, purpose, and whether the link is exempt, of a row without the latter.
-
-    In state format 18 the key told the purpose, and the priority whether the link was exempt.
-    """
-    for text, purpose in (("revisit", "revisit"), ("second fetch", "second-fetch")):
-        if own_key == xxh3_128_digest(_utf8(f"{text} {url}")):
-            is_exempt = priority >= EXEMPT_RANK
-            return (priority - EXEMPT_RANK if is_exempt else priority), purpose, is_exempt
-    return priority, PAGE, False
 
 
 def _without_host(url: str, host: str) -> tuple[int, str]:
@@ -336,8 +321,8 @@ class LinkTable:
         if self._rewritten:
             tables.put_many("links", self._rewritten)
             self._rewritten = []
-        for prefix, at in self._removed:
-            tables.discard("queue", prefix, at)
+        if self._removed:
+            tables.discard_many("queue", self._removed)
         if self._placed:
             tables.add_many("queue", self._placed)
         self._removed, self._placed = [], []

@@ -84,11 +84,8 @@ _MAX_SIGNS_LOG_ODDS = 8.0
 _MAX_COUNTED_SIGNS = 0xFFFF
 _MAX_PAGES = 0xFFFF
 
-# Earlier versions counted pages with evidence alone, in all four bytes.
 _COUNTS = struct.Struct(">HHf")
-# The four bytes counted second fetches of pages, until format 18.
 _SIGNS = struct.Struct(">BB4xHHH")
-_FORMER_SIGNS = struct.Struct(">4xHHH"), struct.Struct(">4xH")  # of earlier versions
 _SINGLE = struct.Struct(">f")
 _KEY_BYTES = 8
 _BASELINE_KEY = b"baseline"
@@ -132,12 +129,11 @@ class _SiteEvidence:
 
     @classmethod
     def unpack(cls, raw: bytes) -> _SiteEvidence:
-        layout = _LAYOUT_BY_REMAINDER.get(len(raw) % _KEY_BYTES)
-        end = len(raw) - (0 if layout is None else layout.size)
-        layout_of_keys = _counts_and_keys((end - _COUNTS.size) // _KEY_BYTES)
-        no_evidence, with_evidence, total, *keys = layout_of_keys.unpack_from(raw)
-        signs = () if layout is None else layout.unpack_from(raw, end)
-        origins, partners, *counts = signs if layout is _SIGNS else (0, 0, *signs)
+        has_signs = (len(raw) - _COUNTS.size) % _KEY_BYTES > 0
+        end = len(raw) - (_SIGNS.size if has_signs else 0)
+        layout = _counts_and_keys((end - _COUNTS.size) // _KEY_BYTES)
+        no_evidence, with_evidence, total, *keys = layout.unpack_from(raw)
+        origins, partners, *counts = _SIGNS.unpack_from(raw, end) if has_signs else (0, 0)
         first = len(keys) - origins
         found = cls(with_evidence, total, no_evidence, tuple(keys[:first]), *counts)
         found.origins, found.partners = tuple(keys[first:]), partners
@@ -215,9 +211,6 @@ class _SiteEvidence:
 def _counts_and_keys(count: int) -> struct.Struct:
     """Return the layout of a row with so many keys."""
     return struct.Struct(_COUNTS.format + f"{_KEY_BYTES}s" * count)
-
-
-_LAYOUT_BY_REMAINDER = {each.size % _KEY_BYTES: each for each in (_SIGNS, *_FORMER_SIGNS)}
 
 
 class SiteTrust:

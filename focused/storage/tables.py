@@ -163,12 +163,17 @@ class Tables:
 
     def discard(self, sets: str, key: bytes, member: bytes) -> bool:
         """Remove a member from a set; False when it isn't in."""
+        return self.discard_many(sets, ((key, member),)) == 1
+
+    def discard_many(self, sets: str, members: Sequence[tuple[bytes, bytes]]) -> int:
+        """:meth:`discard` several members, each after its set's key; return how many were in."""
+        db, delete = self._dbs.get(sets, self._empty), self._txn.delete
         try:
-            stored = add_checksum(checksum_seed(sets), key, member)
-            gone = bool(self._txn.delete(key, stored, db=self._dbs.get(sets, self._empty)))
+            rows = _with_checksums(sets, members)
+            gone = sum([delete(key, stored, db=db) for key, stored in rows])
         except DISK_ERRORS as error:
             raise self._write_guard.lost(error) from error
-        self._record(_DISCARD, sets, key, member)
+        self._record_all(_DISCARD, sets, members)
         return gone
 
     def first_two(self, sets: str, key: bytes) -> tuple[bytes | None, bytes | None]:

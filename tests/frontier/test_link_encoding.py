@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from focused.frontier.link_table import LinkSources, decode_link, encode_link
-from focused.frontier.queued_link import EXEMPT_RANK, QueuedLink, link_key
+from focused.frontier.queued_link import QueuedLink, link_key
 from focused.storage.state_store import StateStore
 from focused.storage.tables import Tables
 
@@ -36,22 +36,6 @@ links = st.builds(
 @pytest.fixture
 def sources(tables: Tables) -> LinkSources:
     return LinkSources(tables)
-
-
-@pytest.mark.parametrize(
-    ("text", "purpose"), [("revisit", "revisit"), ("second fetch", "second-fetch"), ("", "page")]
-)
-def test_rows_of_before_purposes_tell_them_by_their_key(sources, text, purpose):
-    row = encode_link(link(key=link_key(f"{text} {URL}")), sources)  # a page's row has no purpose
-    assert decode_link(row, "docs.example", sources).purpose == purpose
-
-
-def test_rows_of_before_exemption_tell_it_by_their_priority(sources):
-    key = link_key(f"revisit {URL}")
-    row = encode_link(link(key=key, priority=EXEMPT_RANK + 0.3), sources)
-    read = decode_link(row, "docs.example", sources)
-    assert (read.is_exempt, read.rank) == (True, EXEMPT_RANK + 0.3)
-    assert read.priority == pytest.approx(0.3)
 
 
 def link(**fields: object) -> QueuedLink:

@@ -267,11 +267,6 @@ def test_copies_are_stored(trust, tables):
     assert SiteTrust(tables, [SEED]).site_probability(A) == trust.site_probability(A)
 
 
-def test_signs_of_an_earlier_version_are_read(trust, tables):
-    tables.put("site_trust", site_key(A), struct.pack(">IfHHH", 0, 0.0, 0, 0, 3))
-    assert trust.is_spam_site(A)
-
-
 def test_copies_of_an_earlier_version_are_read(trust, tables):
     sources = site_key(B) + site_key(SEED)
     tables.put(
