@@ -246,7 +246,8 @@ def _read_hidden_text(text: str) -> None:
     from selectolax.lexbor import LexborHTMLParser
 
     html = decoding.limit_markup(text)
-    parse.hides_text(html, LexborHTMLParser(html))
+    parse.may_hide_text(text.encode("utf-8", "replace"))
+    parse.hides_text(LexborHTMLParser(html))
 
 
 def _extract(text: str) -> None:

@@ -29,6 +29,7 @@ def test_most_words_in_a_hidden_element_are_hidden_text(attributes):
         "<p>Buy now<div hidden>a few words in a hidden menu</div>",
         f"<p>A text<div style='display:block'>{WORDS}</div>",
         f"<p>The word hidden, and display:none, in a text: {WORDS}",
+        f"<p>A text<input type='hidden'> hidden and visibility:hidden {WORDS}",
         f"<p>A text<div hidden><script>{WORDS}</script></div>",
         f"<p>{WORDS}<div hidden><div hidden><div hidden>{WORDS[:400]}</div></div></div>",
     ],

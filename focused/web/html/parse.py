@@ -34,7 +34,6 @@ DEFAULT_MAX_LINKS = 5_000
 
 MAX_QUICK_BYTES = 500_000
 MAX_QUICK_TAGS = 15_000
-_JSON_LD_MARKERS = ("ld+json", "LD+JSON")  # a page without these texts has no JSON-LD
 
 UrlResolver = Callable[[str], str | None]
 
@@ -115,19 +114,13 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot:
         raise MemoryError("no memory to parse the page") from error
     walk = TreeWalk(tree.root, robot)
     described = ""
-    if any(marker in html for marker in _JSON_LD_MARKERS):
-        from focused.web.html.json_ld import (
-            MAX_LINKS,
-            headline,
-            is_json_ld,
-            json_ld_nodes,
-            named_urls,
-        )
+    if walk.json_ld:
+        from focused.web.html import json_ld  # few pages have such scripts
 
-        scripts = (each for each in tree.css("script") if is_json_ld(each.attributes.get("type")))
-        nodes = list(json_ld_nodes(script.text() for script in scripts))
-        described = headline(nodes)
-        for url, name in islice(named_urls(nodes), MAX_LINKS):
+        scripts = (node for node in walk.json_ld if json_ld.is_json_ld(node.attributes.get("type")))
+        nodes = list(json_ld.json_ld_nodes(script.text() for script in scripts))
+        described = json_ld.headline(nodes)
+        for url, name in islice(json_ld.named_urls(nodes), json_ld.MAX_LINKS):
             walk.add_declared_link(url, name)
     base = make_resolver(fetched.url, charset)(walk.base) if walk.base else None
     resolve = make_resolver(base or fetched.url, charset)
@@ -154,7 +147,7 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot:
         noindex=tags.noindex,
         nofollow=tags.nofollow,
         unavailable_after=tags.unavailable_after,
-        hides_text=hides_text(html, tree),
+        hides_text=may_hide_text(fetched.body) and hides_text(tree),
     )
 
 
@@ -180,13 +173,30 @@ MIN_HIDDEN_SHARE = 0.5
 
 _STYLES = ("display:none", "display: none", "visibility:hidden", "visibility: hidden")
 _SELECTOR = ",".join(("[hidden]", *(f'[style*="{style}"]' for style in _STYLES)))
-_SIGNS = (" hidden", *_STYLES)
+# They begin with letters, which are found faster than a blank.
+_SIGNS = (re.compile(rb"hidden(?<=[ :]hidden)"), re.compile(rb"display: ?none"))
 
 
-def hides_text(html: str, tree: LexborHTMLParser) -> bool:
+def may_hide_text(markup: bytes) -> bool:
+    """Whether an attribute hides an element, in any encoding that extends ASCII.
+
+    Not after a ``>`` in the same tag.
+    """
+    return any(_is_in_tag(markup, sign) for sign in _SIGNS)
+
+
+def _is_in_tag(markup: bytes, sign: re.Pattern[bytes]) -> bool:
+    begin = 0
+    while begin >= 0 and (found := sign.search(markup, begin)):
+        at = found.start()
+        if markup.rfind(b"<", begin, at) > markup.rfind(b">", begin, at):
+            return True
+        begin = markup.find(b"<", at)  # the text up to there is in no tag
+    return False
+
+
+def hides_text(tree: LexborHTMLParser) -> bool:
     """Whether at least a hundred words, and more than half of a page's, are in hidden elements."""
-    if not any(sign in html for sign in _SIGNS):
-        return False
     found = tree.css(_SELECTOR)
     if not found or tree.body is None:
         return False

@@ -33,12 +33,12 @@ _MAX_TOLD_ROBOTS = 20
 _KINDS = {
     "-text": TEXT,
     **dict.fromkeys((
-        "-comment", "-doctype", "!doctype", "datalist", "noembed", "noframes", "noscript",
-        "script", "style", "svg", "template",
+        "-comment", "-doctype", "!doctype", "datalist", "noembed", "noframes", "noscript", "style",
+        "svg", "template",
     ), SKIPPED),
     **dict.fromkeys(("br", "hr"), BREAK),
     "img": IMAGE,
-    **dict.fromkeys(("area", "base", "frame", "iframe", "link", "meta", "title"), LEAF),
+    **dict.fromkeys(("area", "base", "frame", "iframe", "link", "meta", "script", "title"), LEAF),
     "a": LINK,
     **dict.fromkeys((
         "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details",
@@ -51,7 +51,7 @@ _KINDS = {
 }
 # fmt: on
 
-SKIPPED_TAGS = frozenset(tag for tag, kind in _KINDS.items() if kind == SKIPPED)
+SKIPPED_TAGS = frozenset(tag for tag, kind in _KINDS.items() if kind == SKIPPED) | {"script"}
 BLOCK_TAGS = frozenset(tag for tag, kind in _KINDS.items() if kind >= BLOCK)
 BREAK_TAGS = frozenset({"br", "hr"})
 _NEXT_PAGES = frozenset({"next", "prev"})
@@ -70,13 +70,15 @@ class TreeWalk:
     """Walks a tree once; its attributes hold the metadata, ``tree`` text, headings and links.
 
     ``meta`` has the first content of each meta element by lower-case name or property,
-    ``meta_robots`` all contents for ``robots`` and for ``robot``. Missing strings are ``""``.
+    ``meta_robots`` all contents for ``robots`` and for ``robot``; ``json_ld`` are the scripts that
+    seem to be JSON-LD. Missing strings are ``""``.
     """
 
     def __init__(self, root: LexborNode | None, robot: str = "") -> None:
         self.tree = WalkedTree()
         self.meta: dict[str, str] = {}
         self.meta_robots: list[str] = []
+        self.json_ld: list[LexborNode] = []
         self._robot_names = frozenset({ALL_ROBOTS, robot.lower()} - {""})
         self.title = ""
         self.base = ""
@@ -130,6 +132,10 @@ class TreeWalk:
         ):
             self.refresh = content
 
+    def _on_script(self, node: LexborNode) -> None:
+        if "ld+json" in get(node.attributes, "type").lower():
+            self.json_ld.append(node)
+
     def _on_base(self, node: LexborNode) -> None:
         self.base = self.base or get(node.attributes, "href")
 
@@ -159,5 +165,6 @@ _ON_LEAF: dict[str, Callable[[TreeWalk, LexborNode], None]] = {
     "iframe": TreeWalk._on_frame,
     "link": TreeWalk._on_link,
     "meta": TreeWalk._on_meta,
+    "script": TreeWalk._on_script,
     "title": TreeWalk._on_title,
 }
