@@ -10,7 +10,6 @@ import math
 import struct
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TypeGuard
 
 from focused.kernels.link_features import merge_rows
 from focused.link_scoring.protocols import PageContext, ScorableLink
@@ -76,6 +75,7 @@ MAX_LINKS_SINCE_RELEVANT = 8.0
 MAX_IN_LINKS = 8
 """Maximum number of in-links merged; after that only more relevant ones."""
 
+_NUMBER = len(FEATURE_NAMES)
 _PARENT, _PARENTS, _IN_LINKS = (
     FEATURE_INDEX["parent"],
     FEATURE_INDEX["parents"],
@@ -101,7 +101,10 @@ def merge_features(rows: list[list[float]], waiting: Sequence[ScorableLink | Non
     """
     return merge_rows(
         rows,
-        [link.features if _has_link_features(link) else None for link in waiting],
+        [
+            link.features if link is not None and len(link.features) == _NUMBER else None
+            for link in waiting
+        ],
         (_PARENT, _PARENTS, _IN_LINKS, _OUT_DEGREE),
         _MINIMUM_COLUMNS,
         _MAXIMUM_COLUMNS,
@@ -111,15 +114,21 @@ def merge_features(rows: list[list[float]], waiting: Sequence[ScorableLink | Non
 
 def has_enough_inlinks(link: ScorableLink) -> bool:
     """Whether only more relevant pages can still change the link's features."""
-    return _has_link_features(link) and link.features[_IN_LINKS] >= MAX_IN_LINKS
+    return not adds_information(-math.inf, link)
 
 
 def adds_information(log_odds: float, link: ScorableLink) -> bool:
     """Whether an in-link changes the features of a queued link; ``log_odds`` are its page's."""
-    return not has_enough_inlinks(link) or log_odds > link.features[_PARENT]
+    features = link.features
+    # Seeds, a spider's own requests and links of other scorers have no such features.
+    return (
+        len(features) != _NUMBER
+        or features[_IN_LINKS] < MAX_IN_LINKS
+        or log_odds > features[_PARENT]
+    )
 
 
-_HALF_PRECISION = struct.Struct(f"<{len(FEATURE_NAMES)}e")
+_HALF_PRECISION = struct.Struct(f"<{_NUMBER}e")
 
 
 def round_features(features: Sequence[float]) -> tuple[float, ...]:
@@ -133,11 +142,6 @@ def round_features(features: Sequence[float]) -> tuple[float, ...]:
         bounded = (max(-MAX_HALF_PRECISION, min(MAX_HALF_PRECISION, one)) for one in features)
         packed = _HALF_PRECISION.pack(*bounded)
     return _HALF_PRECISION.unpack(packed)
-
-
-def _has_link_features(link: ScorableLink | None) -> TypeGuard[ScorableLink]:
-    # Seeds, a spider's own requests and links of other scorers have no such features.
-    return link is not None and len(link.features) == len(FEATURE_NAMES)
 
 
 def links_since_relevant(context: PageContext) -> float:

@@ -142,15 +142,13 @@ def _header_pairs(headers: Headers) -> list[tuple[str, str]]:
     ]
 
 
-def with_exchange(request: Request, outcome: Outcome) -> Outcome:
-    """Return the outcome with the stored exchange, and remove it from the request."""
+def _take_exchange(request: Request, body: bytes | None = None) -> HttpExchange | None:
+    """Remove the stored exchange, if there is one, and return it for an outcome with ``body``."""
     exchange = state_of(request).exchange
     if exchange is None:
-        return outcome
+        return None
     update_state(request, exchange=None)
-    if isinstance(outcome, Fetched) and exchange.body == outcome.body:
-        exchange = replace(exchange, body=None)
-    return replace(outcome, exchange=exchange)
+    return exchange if exchange.body != body else replace(exchange, body=None)
 
 
 def outcome_from_scrapy_response(
@@ -173,12 +171,12 @@ def outcome_from_scrapy_response(
     )
     if "cached" in response.flags:  # the exchange is the 304 that confirmed it
         update_state(request, exchange=None)
-    outcome = with_exchange(request, outcome)
+    body = outcome.body if isinstance(outcome, Fetched) else None
+    exchange, address = _take_exchange(request, body), ""
     # The address would be the proxy's.
-    if response.ip_address is None or request.meta.get("proxy"):
-        return outcome
-    mapped = getattr(response.ip_address, "ipv4_mapped", None)
-    return replace(outcome, address=str(mapped or response.ip_address))
+    if response.ip_address is not None and not request.meta.get("proxy"):
+        address = str(getattr(response.ip_address, "ipv4_mapped", None) or response.ip_address)
+    return replace(outcome, exchange=exchange, address=address)
 
 
 def shown_response(response: Response, settled: SettledFetch) -> Response:
@@ -219,7 +217,7 @@ async def outcome_from_exception(request: Request, exception: BaseException) -> 
         kind = FailureKind.NO_HOST
     detail = f"{type(exception).__name__}: {exception}"[:_MAX_DETAIL_CHARS]
     # The response came, but could not be decoded or was refused by a middleware.
-    return with_exchange(request, Failed(request.url, kind, detail=detail))
+    return Failed(request.url, kind, detail=detail, exchange=_take_exchange(request))
 
 
 async def _no_such_host(request: Request, exception: BaseException) -> bool:
