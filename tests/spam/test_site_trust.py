@@ -267,20 +267,6 @@ def test_copies_are_stored(trust, tables):
     assert SiteTrust(tables, [SEED]).site_probability(A) == trust.site_probability(A)
 
 
-def test_copies_of_an_earlier_version_are_read(trust, tables):
-    sources = site_key(B) + site_key(SEED)
-    tables.put(
-        "site_trust", site_key(A), struct.pack(">If16sHHHHH", 0, 0.0, sources, 0, 0, 0, 20, 0)
-    )
-    assert trust.is_spam_site(A)
-
-
-def test_all_pages_of_an_earlier_version_had_evidence(trust, model, tables):
-    learn(trust, model, B, model.spam_mean, 10)
-    tables.put("site_trust", site_key(A), struct.pack(">If", 10, 10.0))
-    assert trust.site_probability(A) == trust.site_probability(B)
-
-
 def test_pages_without_evidence_leave_the_mean_of_the_others(trust, model):
     learn(trust, model, A, model.spam_mean, 10)
     suspect = trust.site_probability(A)
