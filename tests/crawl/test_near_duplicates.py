@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -147,6 +148,16 @@ def test_a_template_learnt_later_is_left_out_of_pages_filed_before(tables):
     framed = page("http://a.test/first", f"{template} {text}")
     met(index, framed, *host_with_template("a.test", template, pages=8))
     assert met(index, page("http://bare.test/", text)) == [framed.url]
+
+
+def test_of_a_host_whose_template_is_known_one_page_in_four_is_compared(tables):
+    index, rows = NearDuplicateIndex(tables), []
+    for each in host_with_template("a.test", prose(300, 1), pages=212):
+        met(index, each)
+        rows.append(tables.get("host_shingles", b"a.test"))
+    written = [one != other for one, other in pairwise(rows)]
+    assert all(written[:10])
+    assert 30 < sum(written[11:]) < 70
 
 
 def test_a_page_of_the_same_host_is_found_by_its_title_too(tables):

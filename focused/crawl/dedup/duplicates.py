@@ -257,6 +257,8 @@ _RECENT_PAGES = 8
 _MIN_BOILERPLATE_PAGES = 3
 _MAX_BOILERPLATE = 1_024
 _MAX_NEW_SHINGLES = 4
+_SAMPLED_PAGES = 4
+"""Of these pages one, by its URL, is compared with others of a host whose boilerplate is known."""
 _NEXT_PAGE_META = "near_duplicates"
 _PAGE_KEY = struct.Struct(">I")
 _PAGE = struct.Struct("=I")
@@ -279,9 +281,9 @@ class _IndexedPage(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _HostRow(msgspec.Struct, array_like=True):
-    """A host's latest pages and its boilerplate.
+    """A host's latest pages that were compared, and its boilerplate.
 
-    ``quiet`` counts the latest pages in a row that added almost nothing to the boilerplate.
+    ``quiet`` counts those in a row that added almost nothing to the boilerplate.
     """
 
     recent: list[int]
@@ -385,9 +387,10 @@ class NearDuplicateIndex:
             return
         host = host_of(page.url).encode()
         row = self._host_row(host)
-        self._update_boilerplate(row, own)
-        row.recent = [*row.recent[1 - _RECENT_PAGES :], self._next]
-        self._tables.put("host_shingles", host, pack(row))
+        if row.quiet < _RECENT_PAGES or link_key(page.url)[0] % _SAMPLED_PAGES == 0:
+            self._update_boilerplate(row, own)
+            row.recent = [*row.recent[1 - _RECENT_PAGES :], self._next]
+            self._tables.put("host_shingles", host, pack(row))
         stored = _IndexedPage(page.url, page.title, own.up_to, own.hashes.tobytes(), page.format)
         self._tables.put("sketches", _PAGE_KEY.pack(self._next), pack(stored), last=True)
         keys = _hash_keys(own.hashes[:_INDEXED_HASHES])
