@@ -57,7 +57,6 @@ def add_checksum(seed: int, key: bytes, value: bytes) -> bytes:
 
 def verify_checksum(seed: int, key: bytes, stored: bytes) -> bytes | None:
     """Return the value without its checksum; None when that is wrong."""
-    value = stored[:-CHECKSUM_BYTES]
-    if stored[-CHECKSUM_BYTES:] != xxh3_64_digest(key + value, seed)[CHECKSUM_BYTES:]:
-        return None
-    return value
+    value, checksum = stored[:-CHECKSUM_BYTES], stored[-CHECKSUM_BYTES:]
+    is_right = checksum == xxh3_64_digest(key + value, seed)[CHECKSUM_BYTES:]
+    return value if is_right else None
