@@ -103,7 +103,7 @@ def split_word(word: str, index: HashIndex) -> list[int]:
 
     The longest piece first, from the left (Schuster, Nakajima 2012, "Japanese and Korean voice
     search"), without accents, as the tokenizer of BERT splits the words of
-    :func:`focused.text.tokens.tokenize`. Quadratic in the word's length. ``index`` is one of
+    :func:`focused.text.tokens.tokenize`. Cubic in the word's length. ``index`` is one of
     :func:`index_pieces`.
     """
     if not word.isascii():
