@@ -246,8 +246,7 @@ def _read_hidden_text(text: str) -> None:
     from selectolax.lexbor import LexborHTMLParser
 
     html = decoding.limit_markup(text)
-    parse.may_hide_text(text.encode("utf-8", "replace"))
-    parse.hides_text(LexborHTMLParser(html))
+    parse.hides_text(text.encode("utf-8", "replace"), LexborHTMLParser(html))
 
 
 def _extract(text: str) -> None:
@@ -295,6 +294,7 @@ def _read_headers(text: str) -> None:
     validators.clock_offset_s(values, NOW)
     subrequests.lifetime("script", 200, values)
     decoding.media_type_of(values)
+    decoding.media_type(text)
     decoding.encoding_in_content_type(text)
     decoding.encoding_of_label(text)
     declared_metadata.declared_metadata(None, URL, values)
@@ -462,7 +462,7 @@ def _read_json_ld(text: str) -> None:
     list(json_ld.json_ld_nodes(scripts))
     json_ld.headline(nodes)
     list(json_ld.named_urls(nodes))
-    json_ld.is_json_ld(text)
+    tree_walk.is_json_ld(text)
     json_ld.is_part(text)
 
 

@@ -66,7 +66,12 @@ _NO_MAGIC = frozenset({"application/octet-stream", "application/xml", "applicati
 
 def media_type_of(headers: Mapping[str, str]) -> str:
     """Return the lower-case media type without parameters, ``""`` without the header."""
-    return headers.get("content-type", "").partition(";")[0].strip().lower()
+    return media_type(headers.get("content-type", ""))
+
+
+def media_type(declared: str) -> str:
+    """Return the lower-case media type of a declaration, without its parameters."""
+    return declared.partition(";")[0].strip().lower()
 
 
 def sniff_media_type(body: bytes) -> str:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from lxml import etree
 
+from focused.web.decoding import media_type
 from focused.web.http_response import parse_date_time, timestamp_of
 from focused.web.urls import normalize_url
 
@@ -303,7 +304,7 @@ class _EntryReader:
             entry.url = entry.url or self._resolved(text)
         elif self._attributes.get("rel", "alternate").strip().lower() in _ALTERNATE:
             url = self._resolved(self._attributes.get("href", ""))
-            if self._attributes.get("type", "").partition(";")[0].strip().lower() in _HTML_TYPES:
+            if media_type(self._attributes.get("type", "")) in _HTML_TYPES:
                 entry.url = entry.url or url
             else:
                 entry.fallback_url = entry.fallback_url or url
@@ -314,7 +315,7 @@ class _EntryReader:
     def _text(self, text: str, parent: _OpenElement) -> str:
         """Return a title or summary as plain text."""
         if parent.name in _ATOM:
-            kind = self._attributes.get("type", "").partition(";")[0].strip().lower() or "text"
+            kind = media_type(self._attributes.get("type", "")) or "text"
             is_xml = kind.endswith("xml") or kind == "xhtml"
             if kind not in ("text", "html") and not kind.startswith("text/") and not is_xml:
                 return ""

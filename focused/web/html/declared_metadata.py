@@ -15,8 +15,9 @@ import msgspec
 from lxml import etree
 from lxml.html import HtmlElement
 
-from focused.web.html.json_ld import is_json_ld, is_part, page_nodes
+from focused.web.html.json_ld import is_part, page_nodes
 from focused.web.html.text_structure import clean_line
+from focused.web.html.tree_walk import is_json_ld
 from focused.web.http_response import linked_targets, parse_date_time
 from focused.web.robots.robots_tags import robots_words
 from focused.web.urls import make_resolver

@@ -14,8 +14,6 @@ from html import unescape
 from itertools import islice
 from typing import Any, NamedTuple
 
-_MEDIA_TYPE = "application/ld+json"
-
 MAX_LINKS = 1_000
 
 _MAX_JSON_CHARS = 200_000
@@ -43,11 +41,6 @@ class NamedUrl(NamedTuple):
 
     url: str
     name: str
-
-
-def is_json_ld(script_type: str | None) -> bool:
-    """Return whether a script with this ``type``, parameters included, is JSON-LD."""
-    return (script_type or "").partition(";")[0].strip().lower() == _MEDIA_TYPE
 
 
 def json_ld_nodes(scripts: Iterable[str]) -> Iterator[dict[str, Any]]:

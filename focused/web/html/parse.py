@@ -117,8 +117,7 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot:
     if walk.json_ld:
         from focused.web.html import json_ld  # few pages have such scripts
 
-        scripts = (node for node in walk.json_ld if json_ld.is_json_ld(node.attributes.get("type")))
-        nodes = list(json_ld.json_ld_nodes(script.text() for script in scripts))
+        nodes = list(json_ld.json_ld_nodes(walk.json_ld))
         described = json_ld.headline(nodes)
         for url, name in islice(json_ld.named_urls(nodes), json_ld.MAX_LINKS):
             walk.add_declared_link(url, name)
@@ -147,7 +146,7 @@ def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot:
         noindex=tags.noindex,
         nofollow=tags.nofollow,
         unavailable_after=tags.unavailable_after,
-        hides_text=may_hide_text(fetched.body) and hides_text(tree),
+        hides_text=hides_text(fetched.body, tree),
     )
 
 
@@ -177,14 +176,6 @@ _SELECTOR = ",".join(("[hidden]", *(f'[style*="{style}"]' for style in _STYLES))
 _SIGNS = (re.compile(rb"hidden(?<=[ :]hidden)"), re.compile(rb"display: ?none"))
 
 
-def may_hide_text(markup: bytes) -> bool:
-    """Whether an attribute hides an element, in any encoding that extends ASCII.
-
-    Not after a ``>`` in the same tag.
-    """
-    return any(_is_in_tag(markup, sign) for sign in _SIGNS)
-
-
 def _is_in_tag(markup: bytes, sign: re.Pattern[bytes]) -> bool:
     begin = 0
     while begin >= 0 and (found := sign.search(markup, begin)):
@@ -195,8 +186,13 @@ def _is_in_tag(markup: bytes, sign: re.Pattern[bytes]) -> bool:
     return False
 
 
-def hides_text(tree: LexborHTMLParser) -> bool:
-    """Whether at least a hundred words, and more than half of a page's, are in hidden elements."""
+def hides_text(markup: bytes, tree: LexborHTMLParser) -> bool:
+    """Whether at least a hundred words, and more than half of a page's, are in hidden elements.
+
+    ``markup``, the tree's, extends ASCII. What hides an element is not seen after ``>`` in its tag.
+    """
+    if not any(_is_in_tag(markup, sign) for sign in _SIGNS):
+        return False
     found = tree.css(_SELECTOR)
     if not found or tree.body is None:
         return False

@@ -22,6 +22,7 @@ from focused.kernels.page_links import (
     collapse_whitespace,
     walk_tree,
 )
+from focused.web.decoding import media_type
 from focused.web.http_response import parse_refresh
 from focused.web.robots.robots_tags import ALL_ROBOTS
 
@@ -66,19 +67,24 @@ def get(attributes: Attributes, *names: str) -> str:
     return ""
 
 
+def is_json_ld(script_type: str | None) -> bool:
+    """Return whether a script with this ``type``, parameters included, is JSON-LD."""
+    return media_type(script_type or "") == "application/ld+json"
+
+
 class TreeWalk:
     """Walks a tree once; its attributes hold the metadata, ``tree`` text, headings and links.
 
     ``meta`` has the first content of each meta element by lower-case name or property,
-    ``meta_robots`` all contents for ``robots`` and for ``robot``; ``json_ld`` are the scripts that
-    seem to be JSON-LD. Missing strings are ``""``.
+    ``meta_robots`` all contents for ``robots`` and for ``robot``; ``json_ld`` are the scripts in
+    JSON-LD. Missing strings are ``""``.
     """
 
     def __init__(self, root: LexborNode | None, robot: str = "") -> None:
         self.tree = WalkedTree()
         self.meta: dict[str, str] = {}
         self.meta_robots: list[str] = []
-        self.json_ld: list[LexborNode] = []
+        self.json_ld: list[str] = []
         self._robot_names = frozenset({ALL_ROBOTS, robot.lower()} - {""})
         self.title = ""
         self.base = ""
@@ -109,9 +115,7 @@ class TreeWalk:
             self.canonical = self.canonical or get(attributes, "href")
         elif "amphtml" in relations:
             self.amp = self.amp or get(attributes, "href")
-        elif "alternate" in relations and (
-            get(attributes, "type").partition(";")[0].strip().lower() in _FEED_TYPES
-        ):
+        elif "alternate" in relations and media_type(get(attributes, "type")) in _FEED_TYPES:
             self.feed = self.feed or get(attributes, "href")
         elif not _NEXT_PAGES.isdisjoint(relations) or (
             "alternate" in relations and attributes.get("hreflang")
@@ -133,8 +137,8 @@ class TreeWalk:
             self.refresh = content
 
     def _on_script(self, node: LexborNode) -> None:
-        if "ld+json" in get(node.attributes, "type").lower():
-            self.json_ld.append(node)
+        if is_json_ld(node.attributes.get("type")):
+            self.json_ld.append(node.text())
 
     def _on_base(self, node: LexborNode) -> None:
         self.base = self.base or get(node.attributes, "href")
