@@ -314,18 +314,12 @@ class LinkTable:
     def flush(self) -> None:
         """Write what was added and moved."""
         tables = self._tables
-        if self._new:
-            tables.put_many("links", self._new, last=True)
-            tables.add_many("seen", self._seen)
-            self._new, self._seen = [], []
-        if self._rewritten:
-            tables.put_many("links", self._rewritten)
-            self._rewritten = []
-        if self._removed:
-            tables.discard_many("queue", self._removed)
-        if self._placed:
-            tables.add_many("queue", self._placed)
-        self._removed, self._placed = [], []
+        tables.put_many("links", self._new, last=True)
+        tables.add_many("seen", self._seen)
+        tables.put_many("links", self._rewritten)
+        tables.discard_many("queue", self._removed)
+        tables.add_many("queue", self._placed)
+        self._new, self._seen, self._rewritten, self._removed, self._placed = [], [], [], [], []
         self._pending_numbers.clear()
 
     def take_out(self, host: Host, at: bytes, key: bytes) -> None:

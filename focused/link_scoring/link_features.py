@@ -146,7 +146,7 @@ def round_features(features: Sequence[float]) -> tuple[float, ...]:
 
 def links_since_relevant(context: PageContext) -> float:
     """Return links since the last on-topic page on the path; 0 on topic or for a seed."""
-    if context.classification.on_topic or len(context.features) != len(FEATURE_NAMES):
+    if context.classification.on_topic or len(context.features) != _NUMBER:
         return 0.0
     return min(context.features[FEATURE_INDEX["since"]] + 1.0, MAX_LINKS_SINCE_RELEVANT)
 

@@ -167,6 +167,8 @@ class Tables:
 
     def discard_many(self, sets: str, members: Sequence[tuple[bytes, bytes]]) -> int:
         """:meth:`discard` several members, each after its set's key; return how many were in."""
+        if not members:
+            return 0
         db, delete = self._dbs.get(sets, self._empty), self._txn.delete
         try:
             rows = _with_checksums(sets, members)

@@ -112,8 +112,7 @@ def split_word(word: str, index: HashIndex) -> list[int]:
     if not word.isascii():
         return []
     places = word_hashing.split_word(index.table, word.encode(), letter_values())
-    numbers: list[int] = np.frombuffer(places, np.int32).tolist()
-    return numbers
+    return memoryview(places).cast("i").tolist()
 
 
 _TABLE = files("focused.text").joinpath("embeddings", TABLE_FILE)
