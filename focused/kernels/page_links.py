@@ -139,19 +139,19 @@ class WalkedTree:
 def walk_tree(
     walk: WalkedTree,
     root: LexborNode | None,
-    kinds: dict[int, int],
+    kinds: bytes,
     on_leaf: Callable[[LexborNode], object],
 ) -> None:
-    """Walk a tree; ``kinds`` are those of nodes by tag number, :data:`INLINE` for all others.
+    """Walk a tree; ``kinds`` are those of nodes by tag number, :data:`INLINE` for larger numbers.
 
     ``on_leaf`` is called with each :data:`LEAF`, and may add a link.
     """
     node = root
     pieces, stack = walk.pieces, walk.stack
-    open_kinds: list[int] = []  # of the elements in the stack
+    open_kinds: list[i64] = []  # of the elements in the stack
     open_links: list[RawLink] = []
     while node is not None:
-        kind: int = kinds.get(node.tag_id, INLINE)
+        kind = kind_of(node, kinds)
         if kind == TEXT:
             pieces.append(node.text_content or "")
         elif kind == BREAK:
@@ -174,7 +174,7 @@ def walk_tree(
             child = node.first_child
             if child is not None:
                 # The common case: a single text child.
-                if kind <= BLOCK and kinds.get(child.tag_id, INLINE) == TEXT and child.next is None:
+                if kind <= BLOCK and kind_of(child, kinds) == TEXT and child.next is None:
                     pieces.append(child.text_content or "")
                     if kind == LINK:
                         walk.links[-1].end = len(pieces)
@@ -204,12 +204,18 @@ def walk_tree(
     walk.block.end = len(pieces)
 
 
+def kind_of(node: LexborNode, kinds: bytes) -> i64:
+    """Return the kind of a node by its tag number."""
+    tag: i64 = i64(node.tag_id)
+    return i64(kinds[tag]) if tag < len(kinds) else INLINE
+
+
 def _add_alt(link: RawLink, alt: str | None) -> None:
     if alt and len(link.alts) < MAX_ALTS:
         link.alts += (alt,)
 
 
-def _leave_block(walk: WalkedTree, kind: int) -> None:
+def _leave_block(walk: WalkedTree, kind: i64) -> None:
     block, end = walk.block, len(walk.pieces)
     block.end = end
     walk.pieces.append("\n")
@@ -286,18 +292,19 @@ def join_collapsed(pieces: list[str]) -> tuple[str, vec[i64]]:
     length: i64 = 0
     follows_blank = False  # white space that comes before the next word, if there is one
     for place, piece in enumerate(pieces):
-        # The only white space that is printable is the blank.
-        is_collapsed = piece.isprintable() and "  " not in piece
-        part = piece.strip() if is_collapsed else " ".join(piece.split())
-        if part:
+        # Most pieces are the one that begins or ends a block.
+        if piece == "\n" or piece.isspace():
+            follows_blank = True
+        elif piece:
+            # The only white space that is printable is the blank.
+            is_collapsed = piece.isprintable() and "  " not in piece
+            part = piece.strip() if is_collapsed else " ".join(piece.split())
             if length > 0 and (follows_blank or piece[0].isspace()):
                 parts.append(" ")
                 length += 1
             parts.append(part)
             length += len(part)
             follows_blank = piece[-1].isspace()
-        elif piece:
-            follows_blank = True
         offsets[place + 1] = length
     return "".join(parts), offsets
 

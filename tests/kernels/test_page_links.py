@@ -32,7 +32,9 @@ ATTRIBUTES = st.dictionaries(
 )
 TAGS = st.builds(
     lambda name, values: "<" + " ".join((name, *starmap('{}="{}"'.format, values.items()))) + ">",
-    st.sampled_from((*KIND_NAMES, "span", "html", "/ul", "/nav", "/a", "/h2", "/span", "/script")),
+    st.sampled_from(
+        (*KIND_NAMES, "span", "my-tag", "html", "/ul", "/nav", "/a", "/h2", "/span", "/script")
+    ),
     ATTRIBUTES,
 )
 PAGES = st.lists(st.text("ab é\u3000中\n", max_size=9) | TAGS, max_size=60).map("".join)
@@ -45,16 +47,16 @@ def source(interpreted: Callable[[str], ModuleType]) -> ModuleType:
 
 def read(kernel: Any, html: str, max_links: int) -> object:
     tree = LexborHTMLParser(html.encode("utf-8", "replace"))
-    kinds = {
-        tree.create_node(tag).tag_id: getattr(kernel, kind) for tag, kind in KIND_NAMES.items()
-    }
+    kinds = bytearray([kernel.INLINE] * 256)
+    for tag, kind in KIND_NAMES.items():
+        kinds[tree.create_node(tag).tag_id] = getattr(kernel, kind)
     kinds[LexborHTMLParser("text").body.first_child.tag_id] = kernel.TEXT
     walk = kernel.WalkedTree()
 
     def on_area(node: Any) -> None:
         walk.add_link("area", node.attributes, "href", ("alt",))
 
-    kernel.walk_tree(walk, tree.root, kinds, on_area)
+    kernel.walk_tree(walk, tree.root, bytes(kinds), on_area)
     return kernel.read_walk(walk, "/own", lambda url: url.partition("#")[0] or "/own", max_links)
 
 

@@ -11,6 +11,7 @@ from focused.kernels.page_links import (
     BREAK,
     HEADING,
     IMAGE,
+    INLINE,
     LABEL_ATTRIBUTES,
     LEAF,
     LINK,
@@ -147,7 +148,7 @@ class TreeWalk:
         self.title = self.title or collapse_whitespace(node.text(), MAX_TITLE_CHARS)
 
 
-def _kinds_by_tag_id() -> dict[int, int]:
+def _kinds_by_tag_id() -> bytes:
     """Return the kinds by Lexbor's number of the tag, which is read faster than its name.
 
     The numbers of the standard's tags are constants; other tags have no kind.
@@ -156,7 +157,8 @@ def _kinds_by_tag_id() -> dict[int, int]:
     assert tree.root is not None and tree.body is not None
     nodes = [tree.body.first_child, comment := tree.root.prev, comment and comment.prev]
     nodes += [tree.create_node(tag) for tag in _KINDS if tag[0].isalpha()]
-    return {node.tag_id: _KINDS[node.tag or ""] for node in nodes if node is not None}
+    known = {node.tag_id: _KINDS[node.tag or ""] for node in nodes if node is not None}
+    return bytes(known.get(number, INLINE) for number in range(max(known) + 1))
 
 
 _KIND_BY_TAG_ID = _kinds_by_tag_id()
