@@ -421,7 +421,20 @@ soup = st.lists(
 ).map("".join)
 
 
-@given(st.one_of(st.binary(max_size=300), soup.map(lambda s: s.encode("utf-8", "replace"))))
+bodies = st.one_of(st.binary(max_size=300), soup.map(lambda s: s.encode("utf-8", "replace")))
+
+
+@given(bodies.filter(lambda body: not body.startswith((b"\xff\xfe", b"\xfe\xff"))))
+@settings(max_examples=examples(200))
+def test_a_page_in_utf_8_reads_like_its_decoded_text(body):
+    headers = {"content-type": "text/html; charset=utf-8"}
+    decoded = body.decode("utf-8-sig", "replace").encode()
+    assert parse_page(Fetched(URL, 200, headers, body)) == parse_page(
+        Fetched(URL, 200, headers, decoded)
+    )
+
+
+@given(bodies)
 @settings(max_examples=examples(300))
 def test_parsing_never_raises_and_keeps_what_pages_promise(body):
     page = parse_page(Fetched(URL, 200, {}, body))

@@ -7,6 +7,7 @@ page.
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, starmap
 
@@ -71,9 +72,10 @@ def parse_page(
     if content_type == "text/plain":
         page = _plain_page(fetched, html, charset, robot)
     else:
+        utf8 = body.removeprefix(BOM_UTF8) if charset == "utf-8" else None
         if content_type == "application/xhtml+xml":
-            html = close_empty_elements(html)
-        page = _html_page(fetched, html, charset, max_links, robot)
+            html, utf8 = close_empty_elements(html), None
+        page = _html_page(fetched, html, utf8, charset, max_links, robot)
     if page.text or page.links or page.refresh or page.canonical:
         return page
     return Failed(fetched.url, FailureKind.EMPTY, fetched.status, "neither text nor links")
@@ -106,10 +108,15 @@ def _plain_page(fetched: Fetched, text: str, charset: str, robot: str) -> Page:
     )
 
 
-def _html_page(fetched: Fetched, html: str, charset: str, max_links: int, robot: str) -> Page:
+def _html_page(
+    fetched: Fetched, html: str, utf8: bytes | None, charset: str, max_links: int, robot: str
+) -> Page:
+    limited = limit_markup(html)
+    # Lexbor would encode the text: most pages are in UTF-8 already.
+    markup = limited if utf8 is None or limited is not html else utf8
     # scripting=True: a <noscript> in <head> cannot end the head.
     try:
-        tree = LexborHTMLParser(limit_markup(html), scripting=True)
+        tree = LexborHTMLParser(markup, scripting=True)
     except SelectolaxError as error:  # Lexbor fails only for lack of memory
         raise MemoryError("no memory to parse the page") from error
     walk = TreeWalk(tree.root, robot)
