@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 import struct
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
@@ -259,7 +259,6 @@ _MAX_BOILERPLATE = 1_024
 _MAX_NEW_SHINGLES = 4
 _SAMPLED_PAGES = 4
 """Of these pages one, by its URL, is compared with others of a host whose boilerplate is known."""
-_NEXT_PAGE_META = "near_duplicates"
 _PAGE_KEY = struct.Struct(">I")
 _PAGE = struct.Struct("=I")
 _HASH = np.dtype(">u8")
@@ -298,7 +297,10 @@ class _HostRow(msgspec.Struct, array_like=True):
 
 @dataclass(frozen=True, slots=True)
 class PageSketch:
-    """A page's shingles without its host's boilerplate."""
+    """A page's shingles without its host's boilerplate.
+
+    ``alike`` are the earlier pages that share most of the smallest hashes, most first.
+    """
 
     url: str
     title: str
@@ -306,6 +308,7 @@ class PageSketch:
     boilerplate: ShingleHashes
     host_known: bool
     format: str = ""
+    alike: Sequence[_IndexedPage] = ()
 
 
 _decode_page = msgspec.msgpack.Decoder(_IndexedPage).decode
@@ -326,7 +329,8 @@ class NearDuplicateIndex:
         self._threshold = threshold
         self._min_common_hashes = min(threshold, _MIN_REPORTED_RESEMBLANCE) * MIN_SHINGLES
         self._most = most
-        self._next = int(tables.get_meta(_NEXT_PAGE_META) or 0)
+        last = tables.last_key("sketches")
+        self._next = 0 if last is None else _PAGE_KEY.unpack(last)[0] + 1
 
     def page_sketch(self, page: Page, hashes: ShingleHashes) -> PageSketch:
         """Build the sketch of a page from its smallest shingle ``hashes``."""
@@ -336,8 +340,8 @@ class NearDuplicateIndex:
         if len(boilerplate) == _MAX_BOILERPLATE:
             # Boilerplate is known only up to its largest stored hash.
             own = own.until(int(boilerplate[-1]))
-        title = _normalise_title(page.title)
-        return PageSketch(page.url, title, own, boilerplate, row.is_known, page.format)
+        title, alike = _normalise_title(page.title), self._alike(own)
+        return PageSketch(page.url, title, own, boilerplate, row.is_known, page.format, alike)
 
     def nearest(self, page: PageSketch) -> tuple[float, str, float]:
         """Return the largest resemblance to an earlier page, in [0, 1], and its URL.
@@ -346,9 +350,7 @@ class NearDuplicateIndex:
         two are near-duplicates. A resemblance below 0.5 and the threshold may be returned as 0.
         """
         best = (0.0, "", self._threshold)
-        if len(page.own.hashes) < MIN_SHINGLES:
-            return best
-        for stored in self._alike(page.own):
+        for stored in page.alike:
             # Without boilerplate they have no more in common.
             common = count_common_hashes(page.own.hashes, stored.sketch.hashes)
             if common < self._min_common_hashes:
@@ -371,7 +373,7 @@ class NearDuplicateIndex:
             return ()
         found: dict[str, tuple[float, str]] = {}
         own_site = registered_domain(host_of(page.url))
-        for stored in self._alike(page.own):
+        for stored in page.alike:
             site = registered_domain(host_of(stored.url))
             if site == own_site or len(stored.sketch.hashes) < MIN_COPIED_SHINGLES:
                 continue
@@ -404,7 +406,6 @@ class NearDuplicateIndex:
             rows.append((key, first + latest if first else this))
         self._tables.put_many("shingles", rows)
         self._next += 1
-        self._tables.put_meta(_NEXT_PAGE_META, self._next)
         if self._next > self._most:
             self._forget(self._next - self._most - 1)
 
@@ -423,14 +424,15 @@ class NearDuplicateIndex:
         theirs = self._boilerplate(host_of(stored.url))
         return page.own.without(theirs), stored.sketch.without(page.boilerplate).without(theirs)
 
-    def _alike(self, own: Sketch) -> Iterator[_IndexedPage]:
-        """The pages that share most of the smallest hashes, most first."""
+    def _alike(self, own: Sketch) -> Sequence[_IndexedPage]:
+        """Look up the pages that share most of the smallest hashes, most first."""
+        if len(own.hashes) < MIN_SHINGLES:
+            return ()
         found = self._tables.get_many("shingles", _hash_keys(own.hashes[:_QUERIED_HASHES]))
         shared = Counter(np.frombuffer(b"".join([value for _, value in found]), np.uint32).tolist())
-        for number, _ in shared.most_common(_MAX_COMPARED_PAGES):
-            raw = self._tables.get("sketches", _PAGE_KEY.pack(number))
-            if raw is not None:
-                yield _decode_page(raw)
+        numbers = [number for number, _ in shared.most_common(_MAX_COMPARED_PAGES)]
+        rows = (self._tables.get("sketches", _PAGE_KEY.pack(number)) for number in numbers)
+        return [_decode_page(raw) for raw in rows if raw is not None]
 
     def _update_boilerplate(self, row: _HostRow, own: Sketch) -> None:
         """Add the shingles that this page and the host's latest pages have in common."""
