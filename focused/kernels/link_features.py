@@ -1,4 +1,4 @@
-"""Features and scores of links: means of their words, merging with earlier in-links, prediction."""
+"""Features and scores of links: means of words, merging with earlier in-links, calibration."""
 
 from __future__ import annotations
 
@@ -121,3 +121,18 @@ def predict(
         scores.append(1.0 / (1.0 + exp(-log_odds)))
         rank_scores.append(rank_score)
     return scores, rank_scores
+
+
+def recalibrate(
+    scores: list[float], slope: float, intercept: float, least_score: float
+) -> list[float]:
+    """Return the probabilities of log-odds ``slope`` · logit(score) + ``intercept``.
+
+    Scores in [0, 1] are clipped to ``least_score`` from both ends.
+    """
+    calibrated: list[float] = []
+    for score in scores:
+        clipped = min(max(score, least_score), 1.0 - least_score)
+        log_odds = intercept + slope * log(clipped / (1.0 - clipped))
+        calibrated.append(1.0 / (1.0 + exp(-log_odds)))
+    return calibrated

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from focused.classifier.calibration import logit
+from focused.kernels.link_features import recalibrate
 
 # In nats of the example that moves most. Convergence is quadratic.
 _MAX_STEP = 1.0
@@ -116,11 +116,8 @@ class ScoreRecalibration:
         """
         if self._n_seen < _FIT_INTERVAL:
             return list(scores)
-        return array("f", map(self._calibrate, scores)).tolist()
-
-    def _calibrate(self, score: float) -> float:
-        clipped = min(max(score, _LEAST_SCORE), 1.0 - _LEAST_SCORE)
-        return 1.0 / (1.0 + math.exp(-(self.intercept + self.slope * logit(clipped))))
+        calibrated = recalibrate(list(scores), self.slope, self.intercept, _LEAST_SCORE)
+        return array("f", calibrated).tolist()
 
     def state(self) -> Any:
         """Return the learned state as plain data."""

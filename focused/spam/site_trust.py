@@ -25,6 +25,7 @@ from itertools import filterfalse
 from focused.spam.spam_classifier import SpamClassifier
 from focused.storage.tables import Tables
 from focused.web.host_names import site_key, site_key_of_host
+from focused.web.urls import host_of
 
 SPAM_SITE_SHARE = 0.02
 """The share of spam among sites of which nothing is known yet."""
@@ -305,7 +306,8 @@ class SiteTrust:
         if evidence is not None and is_trusted:
             self._baseline.add_page(evidence)
             changed[_BASELINE_KEY] = self._baseline
-        linked_keys = dict.fromkeys(map(site_key, linked_urls))
+        hosts = dict.fromkeys(map(host_of, linked_urls))
+        linked_keys = dict.fromkeys(map(site_key_of_host, hosts))
         linked_keys.pop(key, None)
         if len(self._linked) > _MAX_CACHED_PAIRS:
             self._linked.clear()

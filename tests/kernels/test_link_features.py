@@ -54,3 +54,10 @@ def test_compiled_and_interpreted_predict_alike(source, links, weights):
     own, levels = [list(row) for row, _ in links], [level for _, level in links]
     given = own, levels, list(weights), -1.0, 12.0, 0.5, [1, 4], 0.3
     assert link_features.predict(*given) == source.predict(*given)
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0, 1), max_size=6), st.floats(0.3, 2), st.floats(-4, 4))
+def test_compiled_and_interpreted_recalibrate_alike(source, scores, slope, intercept):
+    given = scores, slope, intercept, 1e-5
+    assert link_features.recalibrate(*given) == source.recalibrate(*given)
