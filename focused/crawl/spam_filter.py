@@ -40,7 +40,7 @@ EVIDENCE, SCRIPT_TARGET = "spam_evidence", "spam_script_target"
 SPAM_THRESHOLD = 0.5
 """A page whose probability of being spam reaches this doesn't count as harvest."""
 MIN_RATED_RELEVANCE = 0.1
-"""Texts of pages that are less relevant are not rated."""
+"""Pages that are less relevant are not rated, and their links are no evidence."""
 MIN_DOORWAY_WORDS = 100
 
 
@@ -55,6 +55,11 @@ def spam_classifier_of(classifier: TopicClassifier) -> SpamClassifier | None:
     return found if hasattr(found, "evidence") else None
 
 
+def _is_rated(classification: Classification) -> bool:
+    """Whether a page is near the topic."""
+    return classification.relevance >= MIN_RATED_RELEVANCE or classification.on_topic
+
+
 def rate_text(
     page: Page, classification: Classification, classifier: TopicClassifier
 ) -> float | None:
@@ -62,7 +67,7 @@ def rate_text(
 
     Such a page is no harvest and hardly guides, and the spam of the training is about the topic.
     """
-    if classification.relevance < MIN_RATED_RELEVANCE and not classification.on_topic:
+    if not _is_rated(classification):
         return None
     model = spam_classifier_of(classifier)
     return None if model is None else model.evidence(page)
@@ -113,7 +118,12 @@ class SpamFilter:
         self._site_trust.trust(urls)
 
     def review(self, parsed: ParsedPage, found: Classification) -> Classification:
-        """Return the page's classification with its probability of being spam; writes nothing."""
+        """Return the page's classification with its probability of being spam; writes nothing.
+
+        Pages far off topic are not rated.
+        """
+        if not _is_rated(found):
+            return found
         model, url = self._current_model(), parsed.page.url
         spam = 0.0
         if model is not None or self._site_trust.has_signs(url):
@@ -157,8 +167,9 @@ class SpamFilter:
         page, model = classified.page, self._current_model()
         url = page.url
         if model is not None:
+            links = page.links if _is_rated(classified.parsed.classification) else ()
             evidence = classified.findings[EVIDENCE]
-            self._site_trust.learn(url, evidence, [link.url for link in page.links], model)
+            self._site_trust.learn(url, evidence, [link.url for link in links], model)
         if classified.looks_relevant and (
             page.hides_text or _is_doorway(page, classified.findings[SCRIPT_TARGET])
         ):
