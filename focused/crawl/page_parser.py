@@ -89,10 +89,10 @@ class ParsedPage:
     """A parsed and classified page.
 
     ``content`` is the page's fingerprint. ``shingles`` holds the smallest :data:`MAX_SHINGLES`
-    shingle hashes, ascending, or None without near-duplicate detection. ``words`` are hashed words,
-    for classifiers that take them. ``static_features`` are link features from a parser process, for
-    scorers that use them. ``record`` holds the WARC records, if there is a WARC. ``findings`` are
-    what features found in the page, by name. ``seconds`` is the time spent by stage.
+    shingle hashes, ascending, or None if the page is only compared exactly. ``words`` are hashed
+    words, for classifiers that take them. ``static_features`` are link features from a parser
+    process, for scorers that use them. ``record`` holds the WARC records, if there is a WARC.
+    ``findings`` are what features found in the page, by name. ``seconds`` is the time by stage.
     """
 
     page: Page
@@ -178,7 +178,7 @@ class PageParser:
         findings = self.ratings(page, classification)
         end_stage(Stage.CLASSIFYING)
         content = content_fingerprint(page)
-        hashes = shingles(page.text)[:MAX_SHINGLES] if self.scope.near_duplicates else None
+        hashes = shingles(page.text)[:MAX_SHINGLES] if self._is_sketched(classification) else None
         end_stage(Stage.DEDUPLICATING)
         record = None if self.record_builder is None else self.record_builder.capture(fetched)
         end_stage(Stage.ARCHIVING)
@@ -235,6 +235,11 @@ class PageParser:
         if converter is None:
             return shown, ""
         return converter.to_html(fetched), converter.format_of(fetched) or ""
+
+    def _is_sketched(self, classification: Classification) -> bool:
+        """Whether the page is compared with others that are nearly the same."""
+        is_classified = self.classifier_name != UNCLASSIFIED
+        return self.scope.near_duplicates and (classification.is_near_topic or not is_classified)
 
     def _classify(self, page: Page) -> tuple[HashedPage | None, Classification]:
         if self._hashed_classifier is None:

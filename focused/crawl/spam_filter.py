@@ -39,8 +39,6 @@ EVIDENCE, SCRIPT_TARGET = "spam_evidence", "spam_script_target"
 """The findings of :func:`rate_text` and :func:`find_script_target`."""
 SPAM_THRESHOLD = 0.5
 """A page whose probability of being spam reaches this doesn't count as harvest."""
-MIN_RATED_RELEVANCE = 0.1
-"""Pages that are less relevant are not rated, and their links are no evidence."""
 MIN_DOORWAY_WORDS = 100
 
 
@@ -55,19 +53,14 @@ def spam_classifier_of(classifier: TopicClassifier) -> SpamClassifier | None:
     return found if hasattr(found, "evidence") else None
 
 
-def _is_rated(classification: Classification) -> bool:
-    """Whether a page is near the topic."""
-    return classification.relevance >= MIN_RATED_RELEVANCE or classification.on_topic
-
-
 def rate_text(
     page: Page, classification: Classification, classifier: TopicClassifier
 ) -> float | None:
     """Return log-odds that a page's text is spam; None if unknown, or if it is far off topic.
 
-    Such a page is no harvest and hardly guides, and the spam of the training is about the topic.
+    The spam of the training is about the topic.
     """
-    if not _is_rated(classification):
+    if not classification.is_near_topic:
         return None
     model = spam_classifier_of(classifier)
     return None if model is None else model.evidence(page)
@@ -122,7 +115,7 @@ class SpamFilter:
 
         Pages far off topic are not rated.
         """
-        if not _is_rated(found):
+        if not found.is_near_topic:
             return found
         model, url = self._current_model(), parsed.page.url
         spam = 0.0
@@ -167,7 +160,7 @@ class SpamFilter:
         page, model = classified.page, self._current_model()
         url = page.url
         if model is not None:
-            links = page.links if _is_rated(classified.parsed.classification) else ()
+            links = page.links if classified.parsed.classification.is_near_topic else ()
             evidence = classified.findings[EVIDENCE]
             self._site_trust.learn(url, evidence, [link.url for link in links], model)
         if classified.looks_relevant and (

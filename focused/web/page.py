@@ -85,6 +85,9 @@ class Page:
         return self.noindex or (ends_at is not None and now >= ends_at)
 
 
+MIN_NEAR_RELEVANCE = 0.1
+
+
 @dataclass(frozen=True, slots=True)
 class Classification:
     """The topic classifier's result for one fetched page.
@@ -101,6 +104,11 @@ class Classification:
     known: bool = True
     untempered: float | None = None
     spam: float = 0.0
+
+    @property
+    def is_near_topic(self) -> bool:
+        """Whether the page may matter: pages far off topic are no harvest, and hardly guide."""
+        return self.relevance >= MIN_NEAR_RELEVANCE or self.on_topic
 
     @property
     def guiding_relevance(self) -> float:

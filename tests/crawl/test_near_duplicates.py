@@ -15,6 +15,7 @@ from focused.topic import Scope
 from focused.web.page import Classification, Page
 from tests.support.simulated import page as answer
 from tests.support.simulated import site, topic
+from tests.support.whale_models import StrictWhaleClassifier
 
 WORDS = [f"word{number}" for number in range(5_000)]
 TABLES = ("sketches", "shingles", "host_shingles")
@@ -242,3 +243,17 @@ class TestInACrawl:
         done = simulate(mine, self.WEB).run()
         assert done.urls[-1] == "http://b.test/onward"
         assert done.rows["http://b.test/"]["duplicate_of"] is None
+
+    @pytest.mark.parametrize(("text", "is_compared"), [(TEXT, True), (prose(300, 1), False)])
+    def test_pages_far_off_topic_are_compared_exactly_only(
+        self, simulate, tmp_path, text, is_compared
+    ):
+        pages = [
+            answer("http://a.test/", "http://b.test/", "http://c.test/", text=text),
+            answer("http://b.test/", title="B", text=f"{text} updated"),
+            answer("http://c.test/", title="B", text=f"{text} updated"),
+        ]
+        mine = topic(tmp_path, "http://a.test/")
+        done = simulate(mine, site(*pages), classifier=StrictWhaleClassifier()).run()
+        kinds = [done.rows[f"http://{name}.test/"]["duplicate_kind"] for name in "bc"]
+        assert kinds == ["near" if is_compared else None, "exact"]

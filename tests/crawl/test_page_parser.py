@@ -20,7 +20,7 @@ from focused.web.page import Classification, Failed, FailureKind, Fetched, Page
 from focused.web.warc_records import WarcRecordBuilder
 from tests.support.made_up_topic import trained
 from tests.support.simulated import Simulation, page, raw, site, topic
-from tests.support.whale_models import WhaleClassifier
+from tests.support.whale_models import StrictWhaleClassifier, WhaleClassifier
 
 A = "http://a.test/"
 WRITER = WarcRecordBuilder("urn:uuid:8f1d1b0e-5a3c-4b7e-9d52-0d6c1f0f7a11", requests=True)
@@ -50,6 +50,13 @@ def test_a_crawl_of_pages_read_ahead_is_the_same_crawl(tmp_path):
     assert rows_of(ahead) == rows_of(here)
     here.close()
     ahead.close()
+
+
+def test_a_page_that_is_classified_later_may_be_near_the_topic():
+    far_off = page(A, text="far off topic, with a few words more")
+    strict = replace(reader("strict"), classifier=StrictWhaleClassifier())
+    assert strict.read(far_off).shingles is None
+    assert strict.without_classifier().read(far_off).shingles is not None
 
 
 def test_only_answers_that_may_hold_a_page_are_to_be_read(tmp_path):

@@ -7,10 +7,11 @@ import pytest
 
 from focused.crawl.spam_filter import rate_text
 from focused.spam.spam_training import fit_spam_classifier, repeat_keywords
+from focused.web.host_names import site_key
 from focused.web.page import Classification, FailureKind, Page
 from tests.support.prose import prose_pages
 from tests.support.simulated import page, raw, site, topic
-from tests.support.whale_models import WhaleClassifier
+from tests.support.whale_models import StrictWhaleClassifier, WhaleClassifier
 
 GOOD, SPAM = "http://good.test/", "http://spam.test/"
 SPAM_PAGES = 30
@@ -91,6 +92,23 @@ def test_texts_far_off_topic_are_not_rated(classifier, relevance, on_topic, is_r
     made = Page(SPAM, text=repeat_keywords(texts, 250, random.Random(2)))
     evidence = rate_text(made, Classification(relevance, on_topic), classifier)
     assert (evidence is not None) is is_rated
+
+
+@pytest.mark.parametrize(("word", "is_rated"), [("whale", True), ("ship", False)])
+def test_only_pages_near_the_topic_are_rated_and_vouch_for_the_sites_they_link_to(
+    simulate, tmp_path, classifier, word, is_rated
+):
+    class Strict(StrictWhaleClassifier):
+        spam = classifier.spam
+
+    texts = [f"{word} {page.text}" for page in prose_pages()[:2]]
+    pages = [page(f"{GOOD}{i}", "http://linked.test/", text=text) for i, text in enumerate(texts)]
+    seed = page("http://seed.test/", f"{GOOD}0", f"{GOOD}1")
+    crawl = simulate(topic(tmp_path, "http://seed.test/"), site(seed, *pages), classifier=Strict())
+    crawl.run()
+    linked = crawl.store.tables.get("site_trust", site_key("http://linked.test/"))
+    assert (linked is not None) is is_rated
+    assert all((crawl.rows[f"{GOOD}{i}"]["spam"] > 0.0) is is_rated for i in range(2))
 
 
 def test_a_killed_crawl_knows_the_closed_site(simulate, tmp_path, web, classifier):

@@ -32,6 +32,14 @@ class WhaleClassifier:
         return np.array([2.0 if "whale" in text.lower() else 0.0 for text in texts])
 
 
+class StrictWhaleClassifier(WhaleClassifier):
+    """Pages without whales are far off topic."""
+
+    def classify(self, page: Page) -> Classification:
+        found = super().classify(page)
+        return found if found.on_topic else replace(found, relevance=0.01)
+
+
 class TemperedWhaleClassifier(WhaleClassifier):
     """What is stored and shown is less sure; what guides the crawl is as before."""
 
