@@ -233,16 +233,17 @@ class FocusedDownloadHandler:
             _log_sslobj_debug_info(tls)
         kind = responsetypes.from_args(headers=headers, url=request.url, body=body)
         version = "1.1" if raw.version is None else "{}.{}".format(*raw.version)
-        return kind(
+        response = kind(
             url=request.url,
             status=raw.status,
-            headers=headers,
             body=body,
             flags=flags,
             certificate=None if tls is None else tls.getpeercert(binary_form=True),
             ip_address=None if raw.peer is None else _parse_address(raw.peer),
             protocol=f"HTTP/{version}",
         )
+        response.headers = headers  # as an argument they would be normalised again
+        return response
 
     def _proxy_of(self, request: Request) -> str | None:
         """Return the URL of the request's proxy, with the credentials of its header."""
