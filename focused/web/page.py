@@ -86,6 +86,7 @@ class Page:
 
 
 MIN_NEAR_RELEVANCE = 0.1
+"""Less relevant pages are far off topic."""
 
 
 @dataclass(frozen=True, slots=True)
