@@ -70,6 +70,7 @@ from focused.web.html import (
     json_ld,
     main_text,
     parse,
+    script_redirect,
     search_forms,
     text_blocks,
     text_structure,
@@ -555,8 +556,8 @@ def _edit_recorded(text: str) -> None:
 def _small_functions(text: str) -> None:
     page_links.collapse_whitespace(text, 100_000)
     page_links.is_navigation("div", {"class": text, "id": text, "role": text})
-    http_response.script_redirect(text.encode("utf-8", "replace"))
-    http_response.script_redirect(b"<script>location" + text.encode("utf-8", "replace"))
+    script_redirect.script_redirect(text.encode("utf-8", "replace"))
+    script_redirect.script_redirect(b"<script>location" + text.encode("utf-8", "replace"))
 
 
 def _render_labels(text: str) -> None:

@@ -28,7 +28,7 @@ from focused.storage.rows import pack, unpack
 from focused.storage.tables import Tables
 from focused.text.documents import hash_page
 from focused.web.host_names import site_key
-from focused.web.http_response import script_redirect
+from focused.web.html.script_redirect import script_redirect
 from focused.web.page import Classification, Fetched, Page
 from focused.web.urls import host_of
 

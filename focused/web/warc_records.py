@@ -114,7 +114,7 @@ class WarcRecordBuilder:
     ) -> WarcCapture:
         """Return the records of an exchange; ``body`` is used if the exchange has none."""
         payload = body if exchange.body is None else exchange.body
-        record_id = _urn(f"{url} {received_at!r}")
+        record_id = record_id_from_name(f"{url} {received_at!r}")
         date = warc_date(received_at)
         digest = hashlib.sha1(payload, usedforsecurity=False).digest()
         head = _redact_response_head(exchange)
@@ -174,7 +174,7 @@ class WarcRecordBuilder:
             "WARC-Refers-To": _bracketed(capture.record_id),
             "Content-Type": RENDERED_TYPE,
         }
-        record_id = _urn(f"{capture.record_id} conversion")
+        record_id = record_id_from_name(f"{capture.record_id} conversion")
         return _record(WarcRecordType.conversion, record_id, capture.date, fields, html)
 
     def _request(
@@ -184,7 +184,7 @@ class WarcRecordBuilder:
         has_body = not head.startswith(_READ_ONLY)
         return _record(
             WarcRecordType.request,
-            _urn(f"{response_id} request"),
+            record_id_from_name(f"{response_id} request"),
             date,
             {
                 **fields,
@@ -205,11 +205,6 @@ def warcinfo_record(record_id: str, file: str, date: str, about: Mapping[str, st
     """Return the ``warcinfo`` record that begins the file ``file``."""
     fields = {"WARC-Filename": file, "Content-Type": _FIELDS}
     return _record(WarcRecordType.warcinfo, record_id, date, fields, _warc_fields(about))
-
-
-def record_id_from_name(name: str) -> str:
-    """Return a record ID derived from ``name``."""
-    return _urn(name)
 
 
 def format_http_head(first_line: str, headers: Mapping[str, str] | list[tuple[str, str]]) -> bytes:
@@ -257,7 +252,8 @@ def format_digest(digest: bytes) -> str:
     return f"sha1:{b32encode(digest).decode()}"
 
 
-def _urn(name: str) -> str:
+def record_id_from_name(name: str) -> str:
+    """Return a record ID derived from ``name``."""
     return f"urn:uuid:{uuid.uuid5(_NAMESPACE, name)}"
 
 

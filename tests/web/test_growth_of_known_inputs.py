@@ -13,9 +13,9 @@ from focused.web.feed_entries import FeedEntry, read_entries
 from focused.web.html.document import find_day
 from focused.web.html.main_text import parse_tree
 from focused.web.html.parse import parse_page
+from focused.web.html.script_redirect import script_redirect
 from focused.web.html.search_forms import SearchForm
 from focused.web.html.text_structure import PARAGRAPH, TextBlock, render_markdown
-from focused.web.http_response import script_redirect
 from focused.web.page import Fetched, Link
 from focused.web.robots.robots_rules import parse_robots_body
 from focused_lab.changing_web.changed_content import remove_links

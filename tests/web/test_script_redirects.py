@@ -2,7 +2,7 @@
 
 import pytest
 
-from focused.web.http_response import MAX_SCRIPT_BYTES, script_redirect
+from focused.web.html.script_redirect import MAX_SCRIPT_BYTES, script_redirect
 
 SHOP = "http://shop.test/buy?now=1"
 
