@@ -424,11 +424,11 @@ soup = st.lists(
 bodies = st.one_of(st.binary(max_size=300), soup.map(lambda s: s.encode("utf-8", "replace")))
 
 
-@given(bodies.filter(lambda body: not body.startswith((b"\xff\xfe", b"\xfe\xff"))))
+@given(bodies.map(lambda body: b"<p>" + body))  # not the first bytes of another format
 @settings(max_examples=examples(200))
 def test_a_page_in_utf_8_reads_like_its_decoded_text(body):
     headers = {"content-type": "text/html; charset=utf-8"}
-    decoded = body.decode("utf-8-sig", "replace").encode()
+    decoded = body.decode("utf-8", "replace").encode()
     assert parse_page(Fetched(URL, 200, headers, body)) == parse_page(
         Fetched(URL, 200, headers, decoded)
     )
