@@ -72,10 +72,11 @@ def parse_page(
     if content_type == "text/plain":
         page = _plain_page(fetched, html, charset, robot)
     else:
-        utf8 = body.removeprefix(BOM_UTF8) if charset == "utf-8" else None
+        # Lexbor reads UTF-8, and would encode the decoded text again.
+        source = body.removeprefix(BOM_UTF8) if charset == "utf-8" else html
         if content_type == "application/xhtml+xml":
-            html, utf8 = close_empty_elements(html), None
-        page = _html_page(fetched, html, utf8, charset, max_links, robot)
+            source = html = close_empty_elements(html)
+        page = _html_page(fetched, html, source, charset, max_links, robot)
     if page.text or page.links or page.refresh or page.canonical:
         return page
     return Failed(fetched.url, FailureKind.EMPTY, fetched.status, "neither text nor links")
@@ -109,14 +110,12 @@ def _plain_page(fetched: Fetched, text: str, charset: str, robot: str) -> Page:
 
 
 def _html_page(
-    fetched: Fetched, html: str, utf8: bytes | None, charset: str, max_links: int, robot: str
+    fetched: Fetched, html: str, source: str | bytes, charset: str, max_links: int, robot: str
 ) -> Page:
     limited = limit_markup(html)
-    # Lexbor would encode the text: most pages are in UTF-8 already.
-    markup = limited if utf8 is None or limited is not html else utf8
     # scripting=True: a <noscript> in <head> cannot end the head.
     try:
-        tree = LexborHTMLParser(markup, scripting=True)
+        tree = LexborHTMLParser(source if limited is html else limited, scripting=True)
     except SelectolaxError as error:  # Lexbor fails only for lack of memory
         raise MemoryError("no memory to parse the page") from error
     walk = TreeWalk(tree.root, robot)
