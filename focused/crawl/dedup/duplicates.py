@@ -299,7 +299,7 @@ class _HostRow(msgspec.Struct, array_like=True):
 class PageSketch:
     """A page's shingles without its host's boilerplate.
 
-    ``alike`` are the earlier pages that share most of the smallest hashes, most first.
+    ``candidates`` are the earlier pages that share most of the smallest hashes, most first.
     """
 
     url: str
@@ -308,7 +308,7 @@ class PageSketch:
     boilerplate: ShingleHashes
     host_known: bool
     format: str = ""
-    alike: Sequence[_IndexedPage] = ()
+    candidates: Sequence[_IndexedPage] = ()
 
 
 _decode_page = msgspec.msgpack.Decoder(_IndexedPage).decode
@@ -333,15 +333,15 @@ class NearDuplicateIndex:
         self._next = 0 if last is None else _PAGE_KEY.unpack(last)[0] + 1
 
     def page_sketch(self, page: Page, hashes: ShingleHashes) -> PageSketch:
-        """Build the sketch of a page from its smallest shingle ``hashes``."""
+        """Build a page's sketch from its smallest shingle ``hashes``, and find its candidates."""
         row = self._host_row(host_of(page.url).encode())
         boilerplate = np.frombuffer(row.boilerplate, np.uint64)
         own = make_sketch(hashes_not_in(hashes, boilerplate))
         if len(boilerplate) == _MAX_BOILERPLATE:
             # Boilerplate is known only up to its largest stored hash.
             own = own.until(int(boilerplate[-1]))
-        title, alike = _normalise_title(page.title), self._alike(own)
-        return PageSketch(page.url, title, own, boilerplate, row.is_known, page.format, alike)
+        title, candidates = _normalise_title(page.title), self._find_candidates(own)
+        return PageSketch(page.url, title, own, boilerplate, row.is_known, page.format, candidates)
 
     def nearest(self, page: PageSketch) -> tuple[float, str, float]:
         """Return the largest resemblance to an earlier page, in [0, 1], and its URL.
@@ -350,7 +350,7 @@ class NearDuplicateIndex:
         two are near-duplicates. A resemblance below 0.5 and the threshold may be returned as 0.
         """
         best = (0.0, "", self._threshold)
-        for stored in page.alike:
+        for stored in page.candidates:
             # Without boilerplate they have no more in common.
             common = count_common_hashes(page.own.hashes, stored.sketch.hashes)
             if common < self._min_common_hashes:
@@ -373,7 +373,7 @@ class NearDuplicateIndex:
             return ()
         found: dict[str, tuple[float, str]] = {}
         own_site = registered_domain(host_of(page.url))
-        for stored in page.alike:
+        for stored in page.candidates:
             site = registered_domain(host_of(stored.url))
             if site == own_site or len(stored.sketch.hashes) < MIN_COPIED_SHINGLES:
                 continue
@@ -424,7 +424,7 @@ class NearDuplicateIndex:
         theirs = self._boilerplate(host_of(stored.url))
         return page.own.without(theirs), stored.sketch.without(page.boilerplate).without(theirs)
 
-    def _alike(self, own: Sketch) -> Sequence[_IndexedPage]:
+    def _find_candidates(self, own: Sketch) -> Sequence[_IndexedPage]:
         """Look up the pages that share most of the smallest hashes, most first."""
         if len(own.hashes) < MIN_SHINGLES:
             return ()
