@@ -27,6 +27,7 @@ from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
 from focused.corpus import page_records, writers
+from focused.crawl import spam_filter
 from focused.crawl.dedup import duplicates
 from focused.crawl.revisits import change_detection, page_fate, validators
 from focused.documents import (
@@ -70,7 +71,6 @@ from focused.web.html import (
     json_ld,
     main_text,
     parse,
-    script_redirect,
     search_forms,
     text_blocks,
     text_structure,
@@ -556,8 +556,8 @@ def _edit_recorded(text: str) -> None:
 def _small_functions(text: str) -> None:
     page_links.collapse_whitespace(text, 100_000)
     page_links.is_navigation("div", {"class": text, "id": text, "role": text})
-    script_redirect.script_redirect(text.encode("utf-8", "replace"))
-    script_redirect.script_redirect(b"<script>location" + text.encode("utf-8", "replace"))
+    spam_filter.script_redirect(text.encode("utf-8", "replace"))
+    spam_filter.script_redirect(b"<script>location" + text.encode("utf-8", "replace"))
 
 
 def _render_labels(text: str) -> None:

@@ -7,9 +7,11 @@ place, until what is known of the sites (:mod:`focused.spam.site_trust`) says th
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from focused.classifier.topic_classifier import SwappableClassifier, TopicClassifier
@@ -28,7 +30,6 @@ from focused.storage.rows import pack, unpack
 from focused.storage.tables import Tables
 from focused.text.documents import hash_page
 from focused.web.host_names import site_key
-from focused.web.html.script_redirect import script_redirect
 from focused.web.page import Classification, Fetched, Page
 from focused.web.urls import host_of
 
@@ -69,6 +70,46 @@ def rate_text(
 def find_script_target(page: Page, html: Fetched) -> str | None:
     """Return where a script leads the readers of a page at once."""
     return script_redirect(html.body)
+
+
+MAX_SCRIPT_BYTES = 400
+"""Longer scripts do more than lead to another page, and may do it on a condition."""
+
+_SCRIPT = re.compile(rb"<script\b[^<>]*+>", re.IGNORECASE)
+_SCRIPT_END = re.compile(rb"</script", re.IGNORECASE)
+_LOCATION = re.compile(
+    rb"""(?:^|[\s;{}.])location(?:\.href)?\s*+(?:=|\.(?:replace|assign)\()\s*+["'](https?://[^"'\s]++)""",
+    re.ASCII,
+)
+_CONDITION = re.compile(rb"\bif\b|\bfunction\b|=>|\?|addEventListener|\bon\w+\s*=")
+_MAX_SCRIPTS = 100
+
+
+def script_redirect(html: bytes) -> str | None:
+    """Return the absolute URL that a short script assigns to ``location``, or None.
+
+    Scripts with a condition or a function don't count. Never raises.
+    """
+    if b"location" not in html:
+        return None
+    for code in islice(_short_scripts(html), _MAX_SCRIPTS):
+        found = _LOCATION.search(code)
+        if found is not None and _CONDITION.search(code.replace(found[1], b"")) is None:
+            return found[1].decode("ascii", "replace")
+    return None
+
+
+def _short_scripts(html: bytes) -> Iterator[bytes]:
+    """Yield the code of each short script."""
+    end = 0
+    for tag in _SCRIPT.finditer(html):
+        if tag.start() < end:
+            continue  # within the script before
+        most = tag.end() + MAX_SCRIPT_BYTES
+        closing = _SCRIPT_END.search(html, tag.end(), most + len(b"</script"))
+        if closing is not None:
+            end = closing.end()
+            yield html[tag.end() : closing.start()]
 
 
 class SpamFilter:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from focused.web.html.script_redirect import MAX_SCRIPT_BYTES, script_redirect
+from focused.crawl.spam_filter import MAX_SCRIPT_BYTES, script_redirect
 
 SHOP = "http://shop.test/buy?now=1"
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from growth import MOST_EXPONENT, exponent_of
 
+from focused.crawl.spam_filter import script_redirect
 from focused.web import warc_reader
 from focused.web.feed_entries import FeedEntry, read_entries
 from focused.web.html.document import find_day
 from focused.web.html.main_text import parse_tree
 from focused.web.html.parse import parse_page
-from focused.web.html.script_redirect import script_redirect
 from focused.web.html.search_forms import SearchForm
 from focused.web.html.text_structure import PARAGRAPH, TextBlock, render_markdown
 from focused.web.page import Fetched, Link
