@@ -41,7 +41,6 @@ MAX_SUBREQUESTS = 2_000
 CLOSE_S = 5.0
 START_S = 30.0
 _TICK_S = 0.05
-_READ_S = 5.0
 _PASSED_HEADERS = ("content-type", "content-security-policy", "cache-control")
 _PASSED_PREFIX = "access-control-"
 
@@ -189,7 +188,7 @@ class PageRun:
         """Return the page's HTML; a page whose scripts do not yield fails."""
         reading = asyncio.ensure_future(self._read_html(context, page))
         reading.add_done_callback(_ignore_result)
-        until = self._clock() + _READ_S
+        until = self._clock() + self._limits.time_s
         try:
             while not (await asyncio.wait({reading}, timeout=_TICK_S))[0]:
                 if self._has_crashed or not self._current.browser.is_connected():

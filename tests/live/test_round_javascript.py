@@ -3,9 +3,19 @@
 Once started by the command, and once by Ray, with their state in shared storage.
 """
 
+import json
+
 import pytest
 
-from tests.live.test_javascript import PAGES, SANDBOX, behaviour, serving, topic_of
+from tests.live.test_javascript import (
+    PAGES,
+    SANDBOX,
+    SURE,
+    SURE_DELAY_S,
+    behaviour,
+    serving,
+    topic_of,
+)
 from tests.support.browser_pages import browser
 from tests.support.javascript_sites import FRAMEWORKS
 from tests.support.ray_nodes import executor_options
@@ -23,13 +33,15 @@ def test_every_page_of_every_site_is_rendered_and_found(tmp_path, executor):
             f"FOCUSED_DNS_SERVERS={names}",
             f"FOCUSED_JAVASCRIPT_SANDBOX={SANDBOX}",
             "FOCUSED_MODELS=tests.support.whale_models.fixed_models",
+            *(f"{name}={value}" for name, value in SURE.items()),
         ]
-        topic = topic_of(tmp_path / "topic", served)
+        topic = topic_of(tmp_path / "topic", served, delay_s=SURE_DELAY_S)
         with (
             executor_options(executor, tmp_path) as options,
             round_crawl(tmp_path, topic=topic, processes=4, settings=settings, **options) as crawl,
         ):
             assert crawl.run() == 0, crawl.log.read_text()
             fetched = crawl.fetched()
-    for kind in kinds:
-        assert sum(f"//{kind}.test" in url for url in fetched) == PAGES + 1
+            happened = json.loads(crawl.storage.read("stats.json"))["of_features"]
+    found = {kind: sum(f"//{kind}.test" in url for url in fetched) for kind in kinds}
+    assert found == dict.fromkeys(kinds, PAGES + 1), happened
