@@ -555,7 +555,7 @@ def _edit_recorded(text: str) -> None:
 
 def _small_functions(text: str) -> None:
     page_links.collapse_whitespace(text, 100_000)
-    page_links.is_navigation("div", {"class": text, "id": text, "role": text})
+    text_blocks.is_navigation("div", {"class": text, "id": text, "role": text})
     spam_filter.script_redirect(text.encode("utf-8", "replace"))
     spam_filter.script_redirect(b"<script>location" + text.encode("utf-8", "replace"))
 

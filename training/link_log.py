@@ -36,7 +36,6 @@ from focused.link_scoring.protocols import (
 )
 from focused.orderings import WORTH_WAITING_FOR
 from focused.text import hash_fraction
-from focused.text.documents import HashedPage
 from focused.web.page import Link, Page
 from focused_lab.analysis.comparison_runs import ExperimentSettings
 from focused_lab.experiment_plan import PreparedTopic, Trial
@@ -88,11 +87,9 @@ class NoisyLinkScorer:
             for each, link in zip(again, links, strict=True)
         ]
 
-    def make_example(
-        self, link: ScorableLink, page: Page, relevance: float, words: HashedPage | None = None
-    ) -> TrainingExample:
+    def make_example(self, link: ScorableLink, page: Page, relevance: float) -> TrainingExample:
         """Delegate to the wrapped scorer."""
-        return self._scorer.make_example(link, page, relevance, words)
+        return self._scorer.make_example(link, page, relevance)
 
     def learn(self, lesson: TrainingExample) -> None:
         """Delegate to the wrapped scorer."""

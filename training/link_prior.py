@@ -57,8 +57,6 @@ _BY_HAND = {
     "url": 0.3,
     "anchor_meaning": 0.2,
     "url_meaning": 0.2,
-    "anchor_words": 0.25,
-    "url_words": 0.25,
 }
 FIRST_GUESS = LinkPrior(
     "by-hand",

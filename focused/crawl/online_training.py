@@ -117,9 +117,8 @@ class OnlineTraining:
             return
         # Through its row, so that training after a restart sees the same example.
         try:
-            example = self._learner.make_example(
-                settled.link, page, classification.guiding_relevance, settled.words
-            )
+            relevance = classification.guiding_relevance
+            example = self._learner.make_example(settled.link, page, relevance)
             if classification.untempered is not None:
                 example = structs.replace(example, tempered=classification.relevance)
             row = pack(example)

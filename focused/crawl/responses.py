@@ -108,7 +108,6 @@ class ResponseProcessor:
             exact_duplicate_of=classified.exact_duplicate_of,
             is_noindex=classified.is_noindex,
             scored=classified.scored,
-            words=classified.parsed.words,
             findings=classified.findings,
             rendered=outcome.rendered,
         )

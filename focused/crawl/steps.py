@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from focused.frontier.queued_link import QueuedLink
-from focused.text.documents import HashedPage
 from focused.web.page import Classification, FailureKind, Link, Page
 
 ROBOTS = "robots"
@@ -103,7 +102,6 @@ class SettledFetch:
     exact_duplicate_of: str | None = None
     is_noindex: bool = False
     scored: Mapping[str, ScoredLink] = field(default_factory=dict)
-    words: HashedPage | None = None
     findings: Mapping[str, Any] = field(default_factory=dict)
     rendered: bytes | None = None
 

@@ -1,70 +1,25 @@
-"""Features and scores of links: means of words, merging with earlier in-links, calibration."""
+"""Features and scores of links: merging with earlier in-links, prediction, calibration."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp, log, sqrt
-
-from librt.strings import read_f32_le
-
-
-def word_features(
-    counts: bytes,
-    lengths: list[int],
-    limits: list[int],
-    mean: float,
-    prior_relevance: float,
-    most: float,
-) -> list[float]:
-    """Return the feature of each text's words in nats within ±``most``; 0 if no word is known.
-
-    ``counts`` has two 32-bit floats per word: its observations and the sum of their relevance.
-    ``lengths`` is the number of words per text, of which the first ``limits`` count; ``mean`` in
-    (0, 1) the mean of all observations, of which each word has prior ones with ``prior_relevance``
-    in total. The feature is the sum of the known words' log-odds relative to the mean, over the
-    root of their number: words of one text repeat each other.
-    """
-    mean_log_odds = log(mean / (1.0 - mean))
-    prior_cases = prior_relevance / mean
-    features: list[float] = []
-    end = 0
-    for text, length in enumerate(lengths):
-        total = 0.0
-        known = 0
-        place = end
-        end += 8 * length
-        for _ in range(min(length, limits[text])):
-            cases = read_f32_le(counts, place)
-            if cases > 0.0:
-                relevance = read_f32_le(counts, place + 4)
-                share = clip_mean((relevance + prior_relevance) / (cases + prior_cases))
-                total += log(share / (1.0 - share)) - mean_log_odds
-                known += 1
-            place += 8
-        feature = total / sqrt(float(max(known, 1)))
-        features.append(max(-most, min(most, feature)))
-    return features
-
-
-def clip_mean(mean: float) -> float:
-    """Clip a mean relevance away from 0 and 1."""
-    return min(max(mean, 1e-4), 1.0 - 1e-4)
+from math import exp, log
 
 
 def merge_rows(
     rows: list[list[float]],
     queued: list[Sequence[float] | None],
-    columns: tuple[int, int, int, int],
+    columns: tuple[int, int, int],
     minimum_columns: list[int],
     maximum_columns: list[int],
     max_in_links: float,
 ) -> list[bool]:
     """Merge each row with the features of the queued link, if there is one, in place.
 
-    ``columns`` are those of the best and the mean parent, the number of in-links (at least 1) and
-    the out-degree. Return which rows have a better parent than the queued link.
+    ``columns`` are those of the best and the mean parent, and of the number of in-links (at least
+    1). Return which rows have a better parent than the queued link.
     """
-    best_column, mean_column, count_column, out_degree_column = columns
+    best_column, mean_column, count_column = columns
     is_best: list[bool] = []
     for i, row in enumerate(rows):
         earlier = queued[i]
@@ -81,8 +36,6 @@ def merge_rows(
             row[column] = min(row[column], earlier[column])
         for column in maximum_columns:
             row[column] = max(row[column], earlier[column])
-        if not is_better:
-            row[out_degree_column] = earlier[out_degree_column]
         mean = earlier[mean_column]
         row[mean_column] = mean + (row[mean_column] - mean) / count
         row[count_column] = min(count, max_in_links)

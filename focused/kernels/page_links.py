@@ -55,7 +55,7 @@ _REL_TOKEN_CHARS: Final = 20
 _NOT_FOLLOWED = frozenset({"nofollow", "ugc", "sponsored"})
 
 Attributes = dict[str, str | None]
-LinkRow = tuple[str, str, str, str, float, bool, str, tuple[str, ...], bool]
+LinkRow = tuple[str, str, str, str, float, bool, str, tuple[str, ...]]
 """The fields of :class:`focused.web.page.Link`."""
 
 
@@ -75,7 +75,6 @@ class Block:
         self.inline = inline
         self.depth = depth
         self.path: str | None = None
-        self.navigation = False
 
 
 class RawLink:
@@ -238,8 +237,8 @@ def read_walk(
     """Return the text of a finished walk, its headings, its links, and the number of links cut.
 
     The links to each target are merged: the longest anchor, at the place of the first link. A
-    target is nofollow, or navigation, only if all its links are. Links beyond ``max_links``
-    targets, and links to ``own_url``, are left out; the former are counted.
+    target is nofollow only if all its links are. Links beyond ``max_links`` targets, and links to
+    ``own_url``, are left out; the former are counted.
     """
     text, offsets = join_collapsed(walk.pieces)
     headings = []
@@ -271,13 +270,10 @@ def read_walk(
             above = _beginning(text, offsets[start], offsets[end], MAX_HEADING_CHARS)
             above = headings_above[link.heading] = " ".join(above.split()[:HEADING_WORDS])
         context = _context(link, text, offsets, above)
-        path, navigation = _place(link)
-        if navigation:
-            for other in same:
-                navigation = navigation and (other is link or _place(other)[1])
         nofollow, rel = _merge_rel(same)
         title = _title(link.attributes, anchors[i])
-        rows.append((url, anchors[i], context, path, i / last, nofollow, title, rel, navigation))
+        path = _tag_path(link)
+        rows.append((url, anchors[i], context, path, i / last, nofollow, title, rel))
     return text, headings, rows, cut
 
 
@@ -410,54 +406,44 @@ def _first_words(text: str, begin: i64, last: i64) -> str:
     return text[begin:end].strip()
 
 
-def _place(link: RawLink) -> tuple[str, bool]:
-    """Return a link's tag path, and whether it stands in navigation.
-
-    The path goes from ``body`` to the link, with classes, 24 levels at most.
-    """
-    path, navigation = _place_of_block(link.block)
+def _tag_path(link: RawLink) -> str:
+    """Return the elements from ``body`` to the link, with classes, 24 levels at most."""
+    path = _path_of_block(link.block)
     if link.inline:
-        path, navigation = _extend(path, navigation, link.inline)
+        path = _extend(path, link.inline)
     if len(link.attributes) == 1:  # only the target
-        return f"{path}/{link.tag}", navigation
-    navigation = navigation or is_navigation(link.tag, link.attributes)
-    return f"{path}/{_name(link.tag, link.attributes)}", navigation
+        return f"{path}/{link.tag}"
+    return f"{path}/{_name(link.tag, link.attributes)}"
 
 
-def _place_of_block(block: Block) -> tuple[str, bool]:
-    """Return the tag path of a block, and whether it is navigation."""
+def _path_of_block(block: Block) -> str:
     path = block.path
     if path is not None:
-        return path, block.navigation
+        return path
     pending: list[Block] = []
     above: Block | None = block
-    navigation = False
     while above is not None:
         path = above.path
         if path is not None:
-            navigation = above.navigation
             break
         pending.append(above)
         above = above.parent
     found = path or ""
     for each in reversed(pending):
-        found, navigation = _extend(found, navigation, each.inline)
-        each.path, each.navigation = found, navigation
-    return found, navigation
+        found = each.path = _extend(found, each.inline)
+    return found
 
 
-def _extend(path: str, navigation: bool, elements: list[LexborNode]) -> tuple[str, bool]:
+def _extend(path: str, elements: list[LexborNode]) -> str:
     for node in elements:
         tag = node.tag or ""
         if tag == "html":
             continue
         if path.count("/") >= _PATH_DEPTH:
             break
-        attributes = node.attributes
-        name = _name(tag, attributes)
+        name = _name(tag, node.attributes)
         path = f"{path}/{name}" if path else name
-        navigation = navigation or is_navigation(tag, attributes)
-    return path, navigation
+    return path
 
 
 def _name(tag: str, attributes: Attributes) -> str:
@@ -498,49 +484,3 @@ def _merge_rel(links: list[RawLink]) -> tuple[bool, tuple[str, ...]]:
         for word in rel[:_REL_CHARS].lower().split():
             tokens[word[:_REL_TOKEN_CHARS]] = None
     return is_nofollow, tuple(list(tokens)[:MAX_REL_TOKENS])
-
-
-NAVIGATION_TAGS = frozenset({"nav", "header", "footer", "aside"})
-NAVIGATION_ROLES = frozenset({"navigation", "menu", "menubar", "banner", "contentinfo"})
-# fmt: off
-NAVIGATION_WORDS = frozenset({
-    "banner", "breadcrumb", "breadcrumbs", "crumbs", "footer", "header", "masthead", "menu",
-    "menubar", "nav", "navbar", "navfooter", "navheader", "navigation", "navpath", "pager",
-    "pagination", "related", "sidebar", "sidenav", "sphinxsidebar", "subnav", "toc", "topbar",
-    "topnav",
-})
-# fmt: on
-# ``has-sidebar`` and ``grid-for-nav`` describe the page, not the element.
-_NEGATING_WORDS = frozenset({"for", "has", "hide", "no", "show", "with", "without"})
-
-
-def is_navigation(tag: str, attributes: Attributes) -> bool:
-    """Whether an element declares itself navigation; ``html`` and ``body`` never do.
-
-    Declarations are the elements nav, header, footer and aside, some ARIA roles, and class and id
-    names whose last word is one of a list (``main-nav``, but neither ``nav-content`` nor
-    ``grid-for-nav``). Nothing is inferred from layout. The first 200 characters of class and id are
-    read.
-    """
-    if tag in NAVIGATION_TAGS:
-        return True
-    if not attributes or tag in ("html", "body"):
-        return False
-    role = attributes.get("role")
-    if role and role.strip().lower() in NAVIGATION_ROLES:
-        return True
-    classes, name = attributes.get("class"), attributes.get("id")
-    return bool(
-        (classes and _has_navigation_name(classes[:_MAX_NAME_CHARS]))
-        or (name and _has_navigation_name(name[:_MAX_NAME_CHARS]))
-    )
-
-
-@lru_cache(_CACHED_NAMES)
-def _has_navigation_name(names: str) -> bool:
-    for name in names.lower().replace("_", "-").split():
-        if name.rpartition("-")[2] in NAVIGATION_WORDS and _NEGATING_WORDS.isdisjoint(
-            name.split("-")
-        ):
-            return True
-    return False

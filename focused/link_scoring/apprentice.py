@@ -2,9 +2,9 @@
 
 Computes link features (:mod:`focused.link_scoring.link_features`) and weighs them with a
 linear model (:mod:`focused.link_scoring.linear_model`). After each classified page it
-updates the model and the running means of the words, pages and tag paths of the link that
-led there (in the spirit of Chakrabarti, Punera, Subramanyam, WWW 2002). Queued links are
-scored again before they are fetched.
+updates the model and the running means of the page and the tag path of the link that led there
+(in the spirit of Chakrabarti, Punera, Subramanyam, WWW 2002). Queued links are scored again before
+they are fetched.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from focused.link_scoring.link_features import (
     parent_log_odds,
     round_features,
 )
+from focused.link_scoring.position_means import PositionMeans, position_key
 from focused.link_scoring.protocols import (
     MergedScore,
     PageContext,
@@ -36,36 +37,28 @@ from focused.link_scoring.protocols import (
     TrainingExample,
     UpdatedScore,
 )
-from focused.link_scoring.running_means import PositionMeans, WordMeans, position_key
 from focused.link_scoring.static_features import (
     StaticLinkFeatures,
     compute_static_features,
-    hash_link_words,
     score_words_and_meanings,
 )
-from focused.text.documents import HashedPage, hash_page
 from focused.text.tokens import url_words
 from focused.web.host_names import registered_domain
 from focused.web.page import Link, Page
 from focused.web.urls import host_of, path_depth
 
-_MAX_PAGE_WORDS = 400
-_MAX_PAGE_CHARS = 5_000
-
 # Each by the classifier's words and by meaning.
 _ANCHOR = [FEATURE_INDEX["anchor"], FEATURE_INDEX["anchor_meaning"]]
 _URL = [FEATURE_INDEX["url"], FEATURE_INDEX["url_meaning"]]
-_ANCHOR_WORDS, _PAGE_WORDS = FEATURE_INDEX["anchor_words"], FEATURE_INDEX["page_words"]
-_CRAWL_COLUMNS = slice(FEATURE_INDEX["anchor_words"], None)
+_CRAWL_COLUMNS = slice(FEATURE_INDEX["siblings"], None)
 
-_PAGE_FEATURES = struct.Struct("<3e")
+_PAGE_FEATURES = struct.Struct("<2e")
 
 
 class Apprentice:
     """The :class:`focused.link_scoring.protocols.OnlineLinkScorer` of one crawl.
 
-    Memory: two word tables of 2 MB each, two tables of running means of up to 24 MB each, and
-    the last training examples.
+    Memory: two tables of running means of up to 24 MB each, and the last training examples.
     """
 
     feature_names = FEATURE_NAMES
@@ -83,7 +76,7 @@ class Apprentice:
     ) -> None:
         """``without`` names features to ignore, for ablations.
 
-        ``learns`` False freezes the prior; running means of words and positions are still updated.
+        ``learns`` False freezes the prior; running means of positions are still updated.
         ``depth_penalty`` is in nats per level of the path. With ``discounts_meaning``, on a single
         site, links whose meaning is unlike the topic's are not ranked lower for it before the topic
         is found. Raises ConfigurationError if the prior cannot be loaded.
@@ -99,8 +92,6 @@ class Apprentice:
         self._may_discount_meaning = discounts_meaning
         # The site of all examples; "" before the first, None when there are several.
         self._only_site: str | None = ""
-        self._link_words = WordMeans()
-        self._page_words = WordMeans()
         self._sibling_means = PositionMeans()
         self._tag_path_means = PositionMeans()
         self._classifier_since = -math.inf
@@ -116,37 +107,20 @@ class Apprentice:
     ) -> Sequence[MergedScore]:
         """Score the links of one page, merged with the features of those already queued."""
         static, indices = self._static_features_of(context, links)
-        link_words = self._link_words.features(*static.link_words)
-        page_words = self._page_words.features(*static.target_words)
-        first_anchor, first_context = len(static.url_scores), len(static.anchor_scores)
         of_page = _page_features(context)
-        rows = [
-            [
-                *(*of_page, float(static.navigation[i])),
-                *_text_features(static, i),
-                *(page_words[first_context + static.contexts[i]], 0.0, 0.0, 0.0, 0.0, 0.0),
-            ]
-            for i in indices
-        ]
+        rows = [[*of_page, *_text_features(static, i), 0.0, 0.0] for i in indices]
         is_best_inlink = merge_features(rows, waiting)
         page_key = position_key(context.page.url)
-        of_anchors, parents, tag_path_keys = [], [], []
+        parents, tag_path_keys = [], []
         for i, other, is_best in zip(indices, waiting, is_best_inlink, strict=True):
             if other is None or is_best:
-                anchor = static.anchors[i]
-                of_anchors.append((link_words[first_anchor + anchor], page_words[anchor]))
                 parents.append(page_key)
                 tag_path_keys.append(static.tag_path_keys[i])
             else:
-                # rescore updates these before the fetch.
-                of_anchors.append((other.features[_ANCHOR_WORDS], other.features[_PAGE_WORDS]))
                 parents.append(position_key(other.parent or ""))
                 tag_path_keys.append(other.tag_path_key)
-        of_places = self._place_features(parents, tag_path_keys)
-        for i, row, (of_anchor, of_target), places in zip(
-            indices, rows, of_anchors, of_places, strict=True
-        ):
-            row[_CRAWL_COLUMNS] = of_anchor, link_words[i], of_target, *places
+        for row, places in zip(rows, self._place_features(parents, tag_path_keys), strict=True):
+            row[_CRAWL_COLUMNS] = places
         features = list(map(round_features, rows))
         scores = self._predict(features, [static.levels[i] for i in indices])
         columns = zip(*scores, features, is_best_inlink, tag_path_keys, strict=True)
@@ -165,15 +139,10 @@ class Apprentice:
         """Score queued links with the current model."""
         rows = [list(link.features) for link in links]
         self._reclassify_texts(rows, links)
-        words = hash_link_words([link.url for link in links], [link.anchor for link in links])
-        anchors = words.texts.slice_texts(len(links), 2 * len(links))
-        link_words = self._link_words.features(*words)
-        page_words = self._page_words.features(anchors, words.limits[len(links) :])
         parents = [position_key(link.parent or "") for link in links]
         of_places = self._place_features(parents, [link.tag_path_key for link in links])
-        for i, (row, places) in enumerate(zip(rows, of_places, strict=True)):
-            of_anchor = link_words[len(links) + i]
-            row[_CRAWL_COLUMNS] = of_anchor, link_words[i], page_words[i], *places
+        for row, places in zip(rows, of_places, strict=True):
+            row[_CRAWL_COLUMNS] = places
         features = list(map(round_features, rows))
         scores = self._predict(features, [path_depth(link.url) for link in links])
         return [UpdatedScore(*each) for each in zip(*scores, features, strict=True)]
@@ -182,9 +151,8 @@ class Apprentice:
         self, parents: Sequence[int], tag_paths: Sequence[int]
     ) -> Iterator[tuple[float, float]]:
         """Yield the features of links by the keys of their page and of their tag path."""
-        rate = self._link_words.rate
-        siblings = self._sibling_means.features(parents, rate)
-        return zip(siblings, self._tag_path_means.features(tag_paths, rate), strict=True)
+        siblings = self._sibling_means.features(parents)
+        return zip(siblings, self._tag_path_means.features(tag_paths), strict=True)
 
     def _reclassify_texts(self, rows: list[list[float]], links: Sequence[ScorableLink]) -> None:
         """Update the classifier's text scores of links found before the model was swapped."""
@@ -217,18 +185,14 @@ class Apprentice:
         """
         self._classifier_since = max(self._classifier_since, at)
 
-    def make_example(
-        self, link: ScorableLink, page: Page, relevance: float, words: HashedPage | None = None
-    ) -> TrainingExample:
+    def make_example(self, link: ScorableLink, page: Page, relevance: float) -> TrainingExample:
         """Build the training example of a fetched page."""
-        words = words or hash_page(page, max_chars=_MAX_PAGE_CHARS)
         return TrainingExample(
             url=link.url,
             anchor=link.anchor,
             parent=link.parent or "",
             tag_path_key=link.tag_path_key,
             features=tuple(link.features) if len(link.features) == len(FEATURE_NAMES) else (),
-            words=words.first(_MAX_PAGE_WORDS).astype("<u4").tobytes(),
             relevance=relevance,
         )
 
@@ -240,12 +204,8 @@ class Apprentice:
         if self._only_site is not None:
             site = registered_domain(host_of(example.url))
             self._only_site = site if self._only_site in ("", site) else None
-        self._page_words.learn(np.frombuffer(example.words, "<u4"), relevance)
         if not example.features:  # a seed has no link
             return
-        words, limits = hash_link_words([example.url], [example.anchor])
-        first = [words.slice_texts(i, i + 1).hashes[:limit] for i, limit in enumerate(limits)]
-        self._link_words.learn(np.concatenate(first), relevance)
         self._sibling_means.learn(position_key(example.parent), relevance)
         self._tag_path_means.learn(example.tag_path_key, relevance)
 
@@ -255,8 +215,6 @@ class Apprentice:
             {
                 **self._linear_model.state(),
                 "only_site": self._only_site,
-                "link_words": self._link_words.state(),
-                "page_words": self._page_words.state(),
                 "siblings": self._sibling_means.state(),
                 "tag_paths": self._tag_path_means.state(),
             }
@@ -267,24 +225,18 @@ class Apprentice:
         kept: dict[str, Any] = msgspec.msgpack.decode(state)
         self._linear_model.restore(kept)
         self._only_site = kept.get("only_site")  # states of earlier versions have none
-        self._link_words = WordMeans.restored(kept["link_words"])
-        self._page_words = WordMeans.restored(kept["page_words"])
         self._sibling_means = PositionMeans.restored(kept["siblings"])
         self._tag_path_means = PositionMeans.restored(kept["tag_paths"])
 
 
-def _page_features(context: PageContext) -> tuple[float, float, float, float, float]:
+def _page_features(context: PageContext) -> tuple[float, float, float, float]:
     """Return the features from the page, in the order of :data:`FEATURE_NAMES`.
 
     They are rounded where merging calculates, because the queued features are rounded.
     """
-    of_page = (
-        parent_log_odds(context.classification),
-        links_since_relevant(context),
-        math.log1p(len(context.page.links)),
-    )
-    relevance, since, out_degree = _PAGE_FEATURES.unpack(_PAGE_FEATURES.pack(*of_page))
-    return relevance, relevance, 1.0, since, out_degree
+    of_page = parent_log_odds(context.classification), links_since_relevant(context)
+    relevance, since = _PAGE_FEATURES.unpack(_PAGE_FEATURES.pack(*of_page))
+    return relevance, relevance, 1.0, since
 
 
 def _text_features(static: StaticLinkFeatures, i: int) -> Iterator[float]:

@@ -21,18 +21,12 @@ FEATURE_NAMES = (
     "parents",
     "in_links",
     "since",
-    "out_degree",
-    "navigation",
     "anchor",
     "context",
     "url",
     "anchor_meaning",
     "context_meaning",
     "url_meaning",
-    "context_words",
-    "anchor_words",
-    "url_words",
-    "page_words",
     "siblings",
     "tag_path",
 )
@@ -41,18 +35,13 @@ FEATURE_NAMES = (
 - ``parent``: log-odds of the most relevant linking page, within ±4;
 - ``parents``: their mean over the linking pages, ``in_links`` of them;
 - ``since``: links since a page on topic, at most 8;
-- ``out_degree``: ln(1 + links) of the most relevant linking page;
-- ``navigation``: 1 if only navigation links there;
 - ``anchor``, ``context``: the classifier's highest score of the anchors and of the contexts;
-- ``anchor_meaning``, ``context_meaning``: the same by the meaning of their words;
-- ``context_words``: mean relevance of pages with the context's words.
+- ``anchor_meaning``, ``context_meaning``: the same by the meaning of their words.
 
 From the URL: ``url`` and ``url_meaning``, the classifier's scores of its words.
 
-From the crawl, updated before the fetch: mean relevance by the words of the anchor
-(``anchor_words``) and of the URL (``url_words``) as words of followed links, and by the
-anchor's words as words of pages (``page_words``); mean relevance of links on the same page
-(``siblings``) and in the same tag path to the same host (``tag_path``).
+From the crawl, updated before the fetch: mean relevance of links on the same page (``siblings``)
+and in the same tag path to the same host (``tag_path``).
 """
 
 FEATURE_INDEX = {name: place for place, name in enumerate(FEATURE_NAMES)}
@@ -63,9 +52,7 @@ FEATURE_FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "text": ("anchor", "context"),
         "url": ("url",),
         "meaning": ("anchor_meaning", "context_meaning", "url_meaning"),
-        "crawl-words": ("anchor_words", "url_words", "page_words", "context_words"),
         "places": ("siblings", "tag_path"),
-        "shape": ("out_degree", "navigation"),
     }
 )
 """Features with the same kind of information."""
@@ -81,15 +68,13 @@ _PARENT, _PARENTS, _IN_LINKS = (
     FEATURE_INDEX["parents"],
     FEATURE_INDEX["in_links"],
 )
-_OUT_DEGREE = FEATURE_INDEX["out_degree"]
-_MINIMUM_COLUMNS = [FEATURE_INDEX["since"], FEATURE_INDEX["navigation"]]
+_MINIMUM_COLUMNS = [FEATURE_INDEX["since"]]
 _MAXIMUM_COLUMNS = [
     _PARENT,
     FEATURE_INDEX["anchor"],
     FEATURE_INDEX["context"],
     FEATURE_INDEX["anchor_meaning"],
     FEATURE_INDEX["context_meaning"],
-    FEATURE_INDEX["context_words"],
 ]
 
 
@@ -105,7 +90,7 @@ def merge_features(rows: list[list[float]], waiting: Sequence[ScorableLink | Non
             link.features if link is not None and len(link.features) == _NUMBER else None
             for link in waiting
         ],
-        (_PARENT, _PARENTS, _IN_LINKS, _OUT_DEGREE),
+        (_PARENT, _PARENTS, _IN_LINKS),
         _MINIMUM_COLUMNS,
         _MAXIMUM_COLUMNS,
         MAX_IN_LINKS,

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from focused.link_scoring.static_features import StaticLinkFeatures
-from focused.text.documents import HashedPage
 from focused.web.page import Classification, Link, Page
 
 
@@ -129,9 +128,8 @@ class TrainingExample(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A followed link and the relevance of its target: one example for online training.
 
     ``url``, ``anchor``, ``parent``, ``tag_path_key`` and ``features`` are those of the link
-    when it was fetched; a seed has no features. ``words`` are the 32-bit little-endian
-    hashes of the page's first words. ``relevance`` in [0, 1] comes from the classifier, before it
-    is tempered for the pages of a crawl; ``tempered`` is None if it is not.
+    when it was fetched; a seed has no features. ``relevance`` in [0, 1] comes from the
+    classifier, before it is tempered for the pages of a crawl; ``tempered`` is None if it is not.
     """
 
     url: str
@@ -139,7 +137,6 @@ class TrainingExample(msgspec.Struct, frozen=True, array_like=True, gc=False):
     parent: str
     tag_path_key: int
     features: tuple[float, ...]
-    words: bytes
     relevance: float
     tempered: float | None = None
 
@@ -164,10 +161,8 @@ class OnlineLinkScorer(LinkScorer, Protocol):
     def rescore(self, links: Sequence[ScorableLink]) -> Sequence[UpdatedScore]:
         """Score queued links again with the current state, in their order."""
 
-    def make_example(
-        self, link: ScorableLink, page: Page, relevance: float, words: HashedPage | None = None
-    ) -> TrainingExample:
-        """Build the training example of a fetched page; ``words`` if they are hashed already."""
+    def make_example(self, link: ScorableLink, page: Page, relevance: float) -> TrainingExample:
+        """Build the training example of a fetched page."""
 
     def learn(self, example: TrainingExample) -> None:
         """Update the model with one example."""

@@ -57,7 +57,11 @@ class SharedLearning:
 
     def take(self, message: bytes) -> None:
         """Train on one example, once; one that the scorer cannot use is skipped."""
-        sender, number, example = _decode_example(message)
+        try:
+            sender, number, example = _decode_example(message)
+        except msgspec.ValidationError as error:  # of another version
+            logger.warning("an example is not used for training: %s", error)
+            return
         # Numbers grow, also after a restart: examples are durable before they are sent.
         if number <= self._latest.get(sender, -1):
             return

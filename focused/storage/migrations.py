@@ -9,9 +9,11 @@ import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import lmdb
 import msgspec
+import numpy as np
 
 from focused.storage import environment
 from focused.storage.environment import IDENTITY, META, WriteGuard
@@ -113,4 +115,62 @@ def _records_of_block(block: bytes) -> Iterator[tuple[int, Sequence[bytes | None
     return zip(struct.unpack_from(f"<{count}I", block, 3), zip(*columns, strict=True), strict=True)
 
 
-_MIGRATIONS: Mapping[int, Callable[[Tables], None]] = {19: _from_format_19, 20: _from_format_20}
+_FEATURES = 18
+"""The features of a link up to format 21."""
+_KEPT_FEATURES = (0, 1, 2, 3, 6, 7, 8, 9, 10, 11, 16, 17)
+_FEATURES_OF_LINK, _FEATURES_OF_EXAMPLE, _WORDS_OF_EXAMPLE = 4, 4, 5
+_SCORER_STATE = b"state"
+
+
+def _from_format_21(tables: Tables) -> None:
+    """Take from links, examples and scorer what is no feature any more (decision 0093)."""
+    state = tables.get("scorer_state", _SCORER_STATE)
+    if state is not None:
+        learned = msgspec.msgpack.decode(state[8:])
+        if "link_words" not in learned:  # a scorer of the user's, with features of its own
+            _take_words(tables)
+            return
+        tables.put("scorer_state", _SCORER_STATE, state[:8] + pack(_without_words(learned)))
+    _take_words(tables, _kept)
+    for key, row in _rows(tables, "links"):
+        link = unpack(row)
+        features = link[_FEATURES_OF_LINK]
+        if isinstance(features, bytes):  # in half precision
+            features = struct.unpack(f"<{len(features) // 2}e", features)
+        if len(features) == _FEATURES:
+            link[_FEATURES_OF_LINK] = struct.pack(f"<{len(_KEPT_FEATURES)}e", *_kept(features))
+            tables.put("links", key, pack(link))
+
+
+def _kept(features: Sequence[Any]) -> Sequence[Any]:
+    return [features[at] for at in _KEPT_FEATURES] if len(features) == _FEATURES else features
+
+
+def _take_words(
+    tables: Tables, kept: Callable[[Sequence[Any]], Sequence[Any]] = lambda features: features
+) -> None:
+    for key, row in _rows(tables, "training_examples"):
+        example = unpack(row)
+        example[_FEATURES_OF_EXAMPLE] = kept(example[_FEATURES_OF_EXAMPLE])
+        del example[_WORDS_OF_EXAMPLE]
+        tables.put("training_examples", key, pack(example))
+
+
+def _without_words(learned: dict[str, Any]) -> dict[str, Any]:
+    """Return the state of the apprentice without running means by word."""
+    links, relevance, *_ = learned.pop("link_words")
+    del learned["page_words"]
+    for positions in ("siblings", "tag_paths"):
+        learned[positions] = [links, relevance, *learned[positions]]
+    seen, weights, bias, examples = learned["correction"]
+    columns = np.frombuffer(examples, "<f8").reshape(_FEATURES + 1, -1)
+    kept = columns[[*_KEPT_FEATURES, _FEATURES]].tobytes()  # the last one is the relevance
+    learned["correction"] = [seen, _kept(weights), bias, kept]
+    return learned
+
+
+_MIGRATIONS: Mapping[int, Callable[[Tables], None]] = {
+    19: _from_format_19,
+    20: _from_format_20,
+    21: _from_format_21,
+}

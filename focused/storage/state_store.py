@@ -26,7 +26,7 @@ from focused.storage.environment import WriteGuard
 from focused.storage.journal import Journal
 from focused.storage.tables import Tables
 
-FORMAT_VERSION = 21
+FORMAT_VERSION = 22
 # Journal size. A larger one means fewer writes, longer pauses and more memory.
 _CHECKPOINT_BYTES = 2_000_000
 _SYNCS_PER_CHECKPOINT = 10

@@ -44,9 +44,9 @@ class HashedPage(NamedTuple):
         return np.concatenate((self.head[:most], self.text[: max(0, most - len(self.head))]))
 
 
-def hash_page(page: Page, *, max_chars: int = MAX_TEXT_CHARS) -> HashedPage:
-    """Hash the words of a page, using the first ``max_chars`` characters of its text."""
-    hashed = hash_texts((page.text[:max_chars], _head_text(page)))
+def hash_page(page: Page) -> HashedPage:
+    """Hash the words of a page, of the first :data:`MAX_TEXT_CHARS` characters of its text."""
+    hashed = hash_texts((page.text[:MAX_TEXT_CHARS], _head_text(page)))
     text_words = hashed.lengths[0]
     return HashedPage(hashed.hashes[:text_words], hashed.hashes[text_words:])
 

@@ -35,12 +35,6 @@ class HashedTexts(NamedTuple):
     hashes: WordHashes
     lengths: list[int]
 
-    def slice_texts(self, first: int, end: int) -> HashedTexts:
-        """Return the words of texts ``first`` to ``end`` (exclusive)."""
-        lengths = self.lengths[first:end]
-        begins = sum(self.lengths[:first])
-        return HashedTexts(self.hashes[begins : begins + sum(lengths)], lengths)
-
 
 class LazyHashedTexts(Sequence[str]):
     """Texts that are hashed once, at first use."""

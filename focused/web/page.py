@@ -26,9 +26,6 @@ class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
     ``rel`` has the lower-case tokens of all links of the page to this target, at most 8 of 20
     characters. It can contain "nofollow" where ``nofollow`` is False.
 
-    ``navigation`` is True if all links of the page to this target stand in navigation
-    (:func:`~focused.kernels.page_links.is_navigation`) within the first 24 levels of the tree.
-
     A struct, not a dataclass: pages have many links, and structs are created and decoded faster.
     Copy with :func:`msgspec.structs.replace`.
     """
@@ -41,7 +38,6 @@ class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
     nofollow: bool = False
     title: str = ""
     rel: tuple[str, ...] = ()
-    navigation: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,7 +194,7 @@ def test_a_link_that_eight_pages_led_to_is_written_again_only_where_it_moves(
     frontier, key = begun.crawl.frontier, link_key(A + "trade")
     waits = waiting_with(begun, key, in_links=in_links)
     features = list(waits.features)
-    features[FEATURE_INDEX["url_words"]] += 0.5
+    features[FEATURE_INDEX["url"]] += 0.5
     again = structs.replace(
         home.scored[A + "trade"],
         features=tuple(features),

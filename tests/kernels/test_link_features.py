@@ -1,6 +1,5 @@
 """Compiled and interpreted, links have the same features and scores."""
 
-import struct
 from collections.abc import Callable
 from types import ModuleType
 
@@ -16,8 +15,6 @@ def source(interpreted: Callable[[str], ModuleType]) -> ModuleType:
     return interpreted("link_features")
 
 
-words = st.tuples(st.integers(0, 1000), st.floats(0, 1000, width=32))
-texts = st.lists(st.lists(words, max_size=6), max_size=6)
 rows = st.lists(st.floats(-8, 8), min_size=6, max_size=6)
 counted = st.tuples(
     rows, st.integers(1, 9)
@@ -28,22 +25,13 @@ links = st.lists(st.tuples(rows, st.none() | counted), max_size=6)
 
 
 @settings(deadline=None)
-@given(texts, st.floats(0.01, 0.99))
-def test_compiled_and_interpreted_words_have_equal_features(source, texts, mean):
-    counts = b"".join(struct.pack("<2f", *word) for text in texts for word in text)
-    lengths = list(map(len, texts))
-    given = counts, lengths, [n % 4 for n in range(len(texts))], mean, 2.0, 6.0
-    assert link_features.word_features(*given) == source.word_features(*given)
-
-
-@settings(deadline=None)
 @given(links)
 def test_compiled_and_interpreted_merge_alike(source, links):
     merged = []
     for kernel in (link_features, source):
         own = [list(row) for row, _ in links]
         queued = [earlier for _, earlier in links]
-        is_best = kernel.merge_rows(own, queued, (0, 1, 2, 3), [4], [0, 5], 8.0)
+        is_best = kernel.merge_rows(own, queued, (0, 1, 2), [4], [0, 5], 8.0)
         merged.append((is_best, own))
     assert merged[0] == merged[1]
 

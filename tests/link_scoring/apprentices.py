@@ -10,13 +10,12 @@ from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.linear_model import LinkPrior
 from focused.link_scoring.link_features import FEATURE_NAMES
 from focused.link_scoring.protocols import PageContext, TrainingExample
-from focused.text.word_hashes import hash_texts
 from focused.web.page import Classification, Link, Page
 
 HOME = "https://home.example/page"
 UNSURE = Classification(0.5, on_topic=True)
 PLAIN = Link("https://home.example/other")
-WEIGHTS = {"since": -0.5, "navigation": -0.5, "out_degree": -0.1, "in_links": 0.0}
+WEIGHTS = {"since": -0.5, "in_links": 0.0}
 PRIOR = LinkPrior(
     "made up",
     ("nowhere",),
@@ -70,19 +69,16 @@ def example(
     *,
     anchor: str = "",
     url: str = "https://far.example/x",
-    words: Sequence[str] = (),
     parent: str = "https://far.example/",
     tag_path_key: int = 0,
     features: Mapping[str, float] = MappingProxyType({}),
 ) -> TrainingExample:
     row = tuple(features.get(name, 0.0) for name in FEATURE_NAMES)
-    return TrainingExample(
-        url, anchor, parent, tag_path_key, row, hash_texts(words).hashes.tobytes(), relevance
-    )
+    return TrainingExample(url, anchor, parent, tag_path_key, row, relevance)
 
 
 def examples_of_a_crawl(count: int, seed: int = 1) -> list[TrainingExample]:
-    """Links on odd pages were good, in places and words that tell it now and then."""
+    """Links on odd pages were good, in places that tell it now and then."""
     rng = random.Random(seed)
     examples = []
     for n in range(count):
@@ -94,7 +90,6 @@ def examples_of_a_crawl(count: int, seed: int = 1) -> list[TrainingExample]:
                 0.9 if good else 0.1,
                 anchor=f"{kind} {rng.choice('abcdef') * 3}",
                 url=f"https://{kind}.example/{n}",
-                words=rng.sample(["sea", "ship", kind, "harbour", "bank"], 3),
                 parent=f"https://home.example/{rng.randrange(5)}",
                 tag_path_key=rng.randrange(5),
                 features=row,

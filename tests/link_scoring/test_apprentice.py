@@ -18,7 +18,6 @@ from tests.link_scoring.apprentices import (
     PLAIN,
     PRIOR,
     KeywordClassifier,
-    example,
     named_features,
     new_apprentice,
     seen,
@@ -44,7 +43,6 @@ def test_a_bare_link_on_an_uninformative_page_counts_one_inlink():
         ({"context": "bad"}, "context", -2.0),
         ({"url": "https://home.example/some-good-page"}, "url", 2.0),
         ({"url": "https://home.example/SomePage.goodThing"}, "url", 2.0),
-        ({"navigation": True}, "navigation", 1.0),
     ],
 )
 def test_each_part_of_a_link_sets_its_own_feature(change, name, value):
@@ -52,10 +50,9 @@ def test_each_part_of_a_link_sets_its_own_feature(change, name, value):
 
 
 @pytest.mark.parametrize(("relevance", "nats"), [(0.0, -4.0), (1.0, 4.0)])
-def test_the_page_sets_relevance_and_out_degree(relevance, nats):
+def test_the_page_sets_the_relevance_of_the_parent(relevance, nats):
     found = features(PLAIN, seen(relevance, links=7))
     assert found["parent"] == found["parents"] == pytest.approx(nats)
-    assert found["out_degree"] == pytest.approx(np.log(8), rel=1e-3)
 
 
 def test_links_since_the_last_page_on_topic_are_counted_along_the_way():
@@ -121,45 +118,6 @@ def test_a_more_relevant_page_raises_the_score_and_becomes_the_best_inlink(appre
     assert (both.anchor, both.parent) == ("more", "https://b.example/")
     assert both.tag_path_key != one.tag_path_key
     assert both.score > one.score
-
-
-def test_crawl_features_are_those_of_the_best_inlinks_anchor(apprentice):
-    for _ in range(9):
-        apprentice.learn(example(0.9, anchor="harpoon"))
-        apprentice.learn(example(0.1, anchor="ledger"))
-    (one,) = queued(apprentice, seen(0.9), [replace(PLAIN, anchor="harpoon")])
-    poor = seen(0.1, "https://b.example/")
-    (both,) = queued(apprentice, poor, [replace(PLAIN, anchor="ledger")], [one])
-    assert (
-        named_features(both.features)["anchor_words"]
-        == named_features(one.features)["anchor_words"]
-        > 0.0
-    )
-
-
-def word(n: int) -> str:
-    """A word of letters alone, another one for each number."""
-    return "".join("abcdefghij"[int(digit)] * 2 for digit in f"{n:02}")
-
-
-@pytest.mark.parametrize(
-    ("part", "feature", "limit"),
-    [("url", "url_words", 16), ("anchor", "anchor_words", 12), ("context", "context_words", 40)],
-)
-def test_only_the_first_words_of_url_anchor_and_context_count(part, feature, limit):
-    """The last word that counts, or the first that does not, is the only one that is known."""
-    words = [word(n) for n in range(60)]
-    before_path = 2 if part == "url" else 0  # the words of its host
-    for last, is_known in ((limit, True), (limit + 1, False)):
-        taught = new_apprentice()
-        known = words[last - 1 - before_path]
-        for _ in range(9):
-            taught.learn(example(0.9, anchor=known, words=[known]))
-            taught.learn(example(0.1, anchor="else", words=["else"]))
-        text = "-".join(words) if part == "url" else " ".join(words)
-        link = replace(PLAIN, **{part: f"https://home.example/{text}" if part == "url" else text})
-        found = named_features(taught.score(seen(), [link]).features[0])
-        assert (found.get(feature, 0.0) > 0.0) is is_known
 
 
 @pytest.mark.parametrize("number", [1e9, -1e9, np.inf, -np.inf, np.nan])

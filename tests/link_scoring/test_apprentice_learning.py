@@ -1,8 +1,5 @@
 """The apprentice learns from examples and restores its state."""
 
-from itertools import product
-from string import ascii_lowercase
-
 import msgspec
 import numpy as np
 import pytest
@@ -15,8 +12,6 @@ from focused.frontier.queued_link import QueuedLink
 from focused.link_scoring.apprentice import Apprentice
 from focused.link_scoring.link_features import FEATURE_NAMES
 from focused.link_scoring.protocols import PageContext, TrainingExample
-from focused.text.documents import hash_page
-from focused.text.word_hashes import hash_texts, hash_word
 from focused.web.page import Link, Page
 from tests.link_scoring.apprentices import (
     HOME,
@@ -34,32 +29,6 @@ from tests.support.queueing import queued
 
 def asked(learner: Apprentice, link: Link, visit: PageContext | None = None) -> dict[str, float]:
     return named_features(learner.score(visit or seen(), [link]).features[0])
-
-
-@pytest.mark.parametrize(
-    ("name", "of_good", "of_bad"),
-    [
-        ("anchor_words", {"anchor": "harpoon"}, {"anchor": "ledger"}),
-        ("url_words", {"url": "https://a.example/harpoon"}, {"url": "https://a.example/ledger"}),
-    ],
-)
-def test_link_words_have_the_mean_relevance_of_their_targets(apprentice, name, of_good, of_bad):
-    for _ in range(5):
-        apprentice.learn(example(0.9, **of_good))
-        apprentice.learn(example(0.1, **of_bad))
-    good, bad = (asked(apprentice, replace(PLAIN, **each))[name] for each in (of_good, of_bad))
-    assert good > 0.1
-    assert bad < -0.1
-
-
-def test_page_words_have_the_mean_relevance_of_their_pages(apprentice):
-    for _ in range(5):
-        apprentice.learn(example(0.9, words=["harpoon"]))
-        apprentice.learn(example(0.1, words=["ledger"]))
-    link = replace(PLAIN, anchor="harpoon", context="among a ledger")
-    found = asked(apprentice, link)
-    assert found["page_words"] > 0.1
-    assert found["context_words"] < -0.1
 
 
 def test_links_of_a_productive_page_rank_higher(apprentice):
@@ -84,45 +53,25 @@ def test_links_in_a_productive_tag_path_rank_higher_on_other_pages(apprentice):
     assert "tag_path" not in asked(apprentice, other_site, other_page)
 
 
-def test_an_example_holds_the_fetched_link_and_the_first_words_of_the_page(apprentice):
+def test_an_example_holds_the_fetched_link_and_the_relevance_of_its_page(apprentice):
     (link,) = queued(apprentice, seen(0.9), [replace(PLAIN, anchor="go", tag_path="p/a")])
-    page = Page(link.url, title="Whale", headings=("Sea",), text="the whale in the sea")
-    found = apprentice.make_example(link, page, 0.7)
+    found = apprentice.make_example(link, Page(link.url, text="the whale in the sea"), 0.7)
     assert (found.url, found.anchor, found.parent) == (link.url, "go", HOME)
     assert (found.tag_path_key, found.features, found.relevance) == (
         link.tag_path_key,
         link.features,
         0.7,
     )
-    words = ["whale", "sea", "the", "whale", "in", "the", "sea"]
-    assert np.frombuffer(found.words, "<u4").tolist() == list(map(hash_word, words))
 
 
-def test_hashed_words_are_reused_for_the_example(apprentice):
-    (link,) = queued(apprentice, seen(), [PLAIN])
-    page = Page(link.url, title="Whale", text="the whale in the sea")
-    assert apprentice.make_example(link, page, 0.7, hash_page(page)) == apprentice.make_example(
-        link, page, 0.7
-    )
-
-
-def test_an_example_of_an_endless_page_is_short(apprentice):
-    (link,) = queued(apprentice, seen(), [PLAIN])
-    endless = Page(link.url, text=" ".join(map("".join, product(ascii_lowercase, repeat=3))))
-    assert len(apprentice.make_example(link, endless, 0.7).words) == 4 * 400
-
-
-def test_a_seed_updates_page_words_only(apprentice):
+def test_a_seed_has_no_features_and_teaches_nothing_of_links(apprentice):
     seed = QueuedLink(b"k", "https://home.example/harpoon", "home.example", 4.0, 1.0)
     found = apprentice.make_example(seed, Page(seed.url, text="a whale"), 0.9)
     assert found.features == ()
+    before = asked(apprentice, PLAIN)
     for _ in range(30):
         apprentice.learn(found)
-        apprentice.learn(example(0.1, words=["bank"]))
-    link = Link("https://a.example/harpoon", context="whale")
-    assert asked(apprentice, link)["context_words"] > 0.1
-    assert "siblings" not in asked(apprentice, link)
-    assert asked(apprentice, link).get("url_words", 0.0) <= 0.0
+    assert asked(apprentice, PLAIN) == before
 
 
 def after_links_that_kept_their_promise(**options) -> Apprentice:
@@ -147,14 +96,13 @@ def test_a_predictive_feature_gains_weight():
     assert by_context(after_links_that_kept_their_promise()) > by_context(untaught) + 0.5
 
 
-def test_one_that_does_not_learn_keeps_the_priors_weights_and_still_learns_words():
+def test_one_that_does_not_learn_keeps_the_priors_weights_and_still_learns_places():
     frozen = after_links_that_kept_their_promise(learns=False)
     assert by_context(frozen) == pytest.approx(by_context(new_apprentice()))
-    frozen.learn(example(0.0, anchor="harpoon"))
-    links = [*LINKS, replace(PLAIN, anchor="harpoon")]
-    scored = frozen.score(seen(0.8), links)
+    frozen.learn(example(0.0, parent=HOME))
+    scored = frozen.score(seen(0.8), LINKS)
     assert scored.scores == pytest.approx(expit(PRIOR.bias + scored.features @ PRIOR.weights))
-    assert named_features(scored.features[-1])["anchor_words"] < 0.0
+    assert named_features(scored.features[-1])["siblings"] < 0.0
 
 
 def test_correct_predictions_leave_the_scores_unchanged():
@@ -174,8 +122,8 @@ def test_a_link_scored_again_is_scored_as_if_it_had_just_been_found(apprentice):
     assert (unchanged.score, unchanged.features) == (pytest.approx(old.score), old.features)
     assert unchanged.rank_score == pytest.approx(old.priority)
     for _ in range(30):
-        apprentice.learn(example(0.0, anchor="harpoon"))
-        apprentice.learn(example(0.9, anchor="else"))
+        apprentice.learn(example(0.0, parent=HOME))
+        apprentice.learn(example(0.9))
     (new,) = queued(apprentice, seen(0.8), [link])
     (again,) = apprentice.rescore([old])
     assert again.score == pytest.approx(new.score)
@@ -214,9 +162,6 @@ def test_a_state_is_plain_data():
             parent=st.text(),
             tag_path_key=st.integers(0, 2**64 - 1),
             features=st.just((0.0,) * len(FEATURE_NAMES)) | st.just(()),
-            words=st.lists(st.text(), max_size=3).map(
-                lambda some: hash_texts(some).hashes.tobytes()
-            ),
             relevance=st.floats(0, 1),
         )
     ).map(lambda some: some * 9)

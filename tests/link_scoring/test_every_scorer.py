@@ -116,7 +116,6 @@ def test_links_of_a_seed_are_scored_without_its_features(scorer):
             anchor=st.text(),
             context=st.text() | st.sampled_from(["whale " * 50]),
             tag_path=st.text(),
-            navigation=st.booleans(),
         ),
         max_size=5,
     )
@@ -239,7 +238,9 @@ def test_restored_it_answers_the_same_and_learns_on_the_same(make, taught):
 @learners
 def test_links_like_productive_ones_rank_higher_after_learning(make):
     learner = make()
-    like = [Link("http://h9.test/x", anchor) for anchor in ("whale", "trade")]
+    # In the places of those that were taught, on one of their hosts.
+    places = (("whale", "ul/0"), ("trade", "ul/3"))
+    like = [Link(f"http://h0.test/{each}", each, tag_path=place) for each, place in places]
     teach(learner, range(60))
     whale, trade = queued(learner, visit(learner, 0.5), like)
     untaught = queued(make(), visit(learner, 0.5), like)

@@ -60,7 +60,7 @@ def test_a_weight_is_per_unit_and_the_scale_is_the_standard_deviation():
 
 
 def test_a_feature_that_never_varies_has_a_scale_all_the_same():
-    assert fit_link_prior([run_of([True, False])]).scales["navigation"] > 0
+    assert fit_link_prior([run_of([True, False])]).scales["since"] > 0
 
 
 def test_signs_of_weights_are_constrained():

@@ -1,62 +1,69 @@
 """Mean relevance of link positions relative to the crawl."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from focused.link_scoring.running_means import MAX_POSITIONS, PositionMeans, position_key
+from focused.link_scoring.position_means import MAX_POSITIONS, PositionMeans, position_key
 
 HERE, THERE = position_key("http://a.test/"), position_key("http://b.test/")
 relevances = st.floats(0, 1)
-means = st.floats(0.001, 0.999)
 
 
-def taught(*relevance: float) -> PositionMeans:
+def taught(*relevance: float, elsewhere: Sequence[float] = ()) -> PositionMeans:
     places = PositionMeans()
     for each in relevance:
         places.learn(HERE, each)
+    for each in elsewhere:
+        places.learn(THERE, each)
     return places
 
 
+def feature(places: PositionMeans) -> float:
+    return places.features([HERE])[0]
+
+
 def test_an_unknown_position_has_feature_zero():
-    assert taught(0.9).features([THERE], 0.1)[0] == 0.0
+    assert feature(taught(elsewhere=[0.9])) == 0.0
 
 
 def test_a_position_above_the_mean_is_positive_and_below_negative():
-    assert taught(0.9, 0.9).features([HERE], 0.3)[0] > 0.5
-    assert taught(0.1, 0.1).features([HERE], 0.6)[0] < -0.5
+    assert feature(taught(0.9, 0.9, elsewhere=[0.2] * 20)) > 0.5
+    assert feature(taught(0.1, 0.1, elsewhere=[0.8] * 20)) < -0.5
 
 
 def test_an_average_position_has_feature_zero():
-    assert taught(0.25, 0.25, 0.25).features([HERE], 0.25)[0] == pytest.approx(0.0)
+    assert feature(taught(0.25, 0.25, elsewhere=[0.25] * 1_000)) == pytest.approx(0.0, abs=0.01)
 
 
 def test_more_links_give_a_stronger_feature():
-    features = [taught(*[0.9] * links).features([HERE], 0.2)[0] for links in (1, 3, 10, 100)]
+    features = [feature(taught(*[0.9] * links, elsewhere=[0.2] * 999)) for links in (1, 3, 10, 100)]
     assert features == sorted(features)
     assert features[0] < 1.0 < features[-1]
 
 
-@given(st.lists(relevances, min_size=1), means)
-def test_the_feature_is_finite_and_has_the_sign_of_the_difference(found, mean):
-    feature = taught(*found).features([HERE], mean)[0]
-    assert abs(feature) < 20.0
-    better = sum(found) / len(found) - mean
-    assert feature * better >= -1e-9
+@given(st.lists(relevances, min_size=1), st.lists(relevances))
+def test_the_feature_is_finite_and_has_the_sign_of_the_difference(found, elsewhere):
+    value = feature(taught(*found, elsewhere=elsewhere))
+    assert abs(value) < 20.0
+    mean = (sum(found) + sum(elsewhere) + 0.5) / (len(found) + len(elsewhere) + 1.0)
+    assert value * (sum(found) / len(found) - mean) >= -1e-9
 
 
-@given(st.lists(relevances), relevances, means)
-def test_a_more_relevant_target_never_lowers_its_position(found, last, mean):
-    lower, higher = taught(*found, last * 0.5), taught(*found, last)
-    assert higher.features([HERE], mean)[0] >= lower.features([HERE], mean)[0]
+@given(st.lists(relevances), relevances)
+def test_a_more_relevant_target_never_lowers_its_position(found, last):
+    lower, higher = (taught(*found, each, elsewhere=[0.3] * 1_000) for each in (last / 2, last))
+    assert feature(higher) >= feature(lower) - 1e-9
 
 
 def test_the_memory_is_bounded_and_the_newer_half_stays():
     places = PositionMeans()
     for number in range(MAX_POSITIONS + 1):
-        places.learn(number, 0.9)
+        places.learn(number, 0.1 if number < MAX_POSITIONS else 0.9)
     assert len(places) == MAX_POSITIONS // 2 + 1
-    youngest, oldest = places.features([MAX_POSITIONS, 0], 0.1)
+    youngest, oldest = places.features([MAX_POSITIONS, 0])
     assert youngest > 0.0 == oldest
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from focused.link_scoring.apprentice import Apprentice
@@ -90,7 +91,7 @@ def test_a_new_driver_goes_on_with_the_snapshot(storage):
 
 
 def a_pupils_example(url: str = "http://a.test/", relevance: float = 0.5) -> TrainingExample:
-    return TrainingExample(url, "", "", 7, (0.5, 0.5), b"", relevance)
+    return TrainingExample(url, "", "", 7, (0.5, 0.5), relevance)
 
 
 def named(*urls: str) -> list[TrainingExample]:
@@ -111,6 +112,13 @@ def test_an_example_that_is_sent_twice_is_learned_once(storage):
 def test_examples_of_several_partitions_are_numbered_apart(storage):
     stream = messages(named("a"), sender=0) + messages(named("b"), sender=1)
     assert heard_of(storage, stream) == ["a", "b"]
+
+
+def test_an_example_of_another_version_is_skipped(storage, caplog):
+    (url, *rest) = msgspec.msgpack.decode(msgspec.msgpack.encode(named("b")[0]))
+    of_old = encode_example(0, 1, msgspec.msgpack.encode([url, *rest[:4], b"words", *rest[4:]]))
+    assert heard_of(storage, [of_old, *messages(named("a"))]) == ["a"]
+    assert "an example is not used for training" in caplog.text
 
 
 def test_an_example_that_the_scorer_cannot_use_is_skipped(storage, caplog):

@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from focused.link_scoring.apprentice import Apprentice
 from focused.topic import Revisit, Topic
 from tests.support.prose import prose_pages
 from tests.support.simulated import Answer, Simulation, page, raw, site, topic
+from tests.support.whale_models import WhaleClassifier
 
 HOSTS = tuple(f"http://{name}.test/" for name in "abcd")
 PAGES_A_HOST = 20
@@ -20,12 +22,13 @@ SHELL = '<div id="root"></div><script type="module" src="/app.js"></script>'
 
 
 def small_web() -> Mapping[str, Answer]:
-    """Four hosts whose pages link to the next page of each, one of them empty without scripts."""
+    """Four hosts whose pages link to the next page of each; two of a host are empty."""
     texts = prose_pages()
     pages = []
     for number, host in enumerate(HOSTS):
-        pages.append(page(host, *(f"{other}0" for other in HOSTS), f"{host}app", text="whale"))
-        pages.append(raw(f"{host}app", SHELL))
+        shells = [f"{host}{name}" for name in ("app", "whale-app")]
+        pages.append(page(host, *(f"{other}0" for other in HOSTS), *shells, text="whale"))
+        pages += [raw(shell, SHELL) for shell in shells]
         for at in range(PAGES_A_HOST):
             links = [f"{other}{at + 1}" for other in HOSTS if at + 1 < PAGES_A_HOST]
             text = f"whale {number} {at} {texts[(at * len(HOSTS) + number) % len(texts)].text}"
@@ -46,9 +49,14 @@ def small_collection(folder: Path) -> Topic:
     return replace(small_topic(folder), revisit=revisit)
 
 
+def small_apprentice() -> Apprentice:
+    """What scores the links."""
+    return Apprentice(WhaleClassifier())
+
+
 def make_state(topic: Topic) -> None:
     """Crawl until the process dies, with commits that are in the journal alone."""
-    crawl = Simulation(topic, small_web())
+    crawl = Simulation(topic, small_web(), scorer=small_apprentice())
     crawl.run(pages=KILLED_AFTER_PAGES - 15)
     crawl.store.freeze().close()
     crawl.run(pages=KILLED_AFTER_PAGES)

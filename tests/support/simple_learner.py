@@ -54,12 +54,10 @@ class SimpleLearner(WhaleScorer):
         score = self.new_scores.get(link.url, before)
         return UpdatedScore(score, clipped_log_odds(score), tuple(link.features))
 
-    def make_example(
-        self, link: ScorableLink, page: Page, relevance: float, words: object = None
-    ) -> TrainingExample:
+    def make_example(self, link: ScorableLink, page: Page, relevance: float) -> TrainingExample:
         features = tuple(link.features)
         return TrainingExample(
-            link.url, link.anchor, link.parent or "", link.tag_path_key, features, b"", relevance
+            link.url, link.anchor, link.parent or "", link.tag_path_key, features, relevance
         )
 
     def learn(self, example: TrainingExample) -> None:

@@ -33,13 +33,6 @@ def test_different_words_have_different_hashes():
     assert len(set(map(hash_word, made))) == len(made)
 
 
-def test_a_part_of_the_texts_has_the_words_of_that_part():
-    found = hash_texts(["one two", "", "three four five", "six"])
-    part = found.slice_texts(1, 3)
-    assert part.hashes.tolist() == hash_texts(["three four five"]).hashes.tolist()
-    assert part.lengths == [0, 3]
-
-
 def test_lazy_texts_are_hashed_once():
     texts = LazyHashedTexts(["a whale", "the sea"])
     assert list(texts) == ["a whale", "the sea"]

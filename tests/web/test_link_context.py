@@ -1,4 +1,4 @@
-"""The context of a link, its title and rel, and whether it is navigation."""
+"""The context of a link, its title and rel."""
 
 import pytest
 
@@ -117,54 +117,3 @@ def test_rel_is_bounded():
     rel = only_link(links).rel
     assert len(rel) == 8
     assert all(len(token) <= 20 for token in only_link(f"<a href=b rel='{'y' * 900}'>").rel)
-
-
-# Navigation
-
-
-@pytest.mark.parametrize(
-    "around",
-    [
-        "<nav>",
-        "<header><p>",
-        "<footer>",
-        "<aside><div><b>",
-        "<div role=Navigation>",
-        "<ul class='wide breadcrumbs'>",
-        "<div id=main-nav><ul><li>",
-        "<span class=site_footer>",
-        "<div class=Sidebar>",
-    ],
-)
-def test_a_link_in_what_says_it_is_navigation_is_navigation(around):
-    assert only_link(f"<body>{around}<a href=b>x</a>").navigation
-
-
-@pytest.mark.parametrize(
-    "around",
-    [
-        "<main><p>",
-        "<nav>x</nav><p>",
-        "<body class='nav sidebar'>",
-        "<div class=nav-content>",
-        "<div class=wy-grid-for-nav>",
-        "<div class='content with-sidebar'>",
-        "<div class=toctree-wrapper>",
-        "<div class=piano role=main>",
-    ],
-)
-def test_a_link_elsewhere_is_not_a_navigation(around):
-    assert not only_link(f"{around}<a href=b>x</a>").navigation
-
-
-def test_a_link_can_say_itself_that_it_is_navigation():
-    links = links_of("<a class=toc href=1>x</a><a class=ref href=2>x</a>")
-    assert [link.navigation for link in links] == [True, False]
-
-
-@pytest.mark.parametrize("anchors", [("long anchor", "x"), ("x", "long anchor")])
-def test_a_target_is_navigation_only_when_all_its_links_are(anchors):
-    one, other = (f"<a href=b>{anchor}</a>" for anchor in anchors)
-    assert not only_link(f"<nav>{one}</nav><p>{other}</p>").navigation
-    assert not only_link(f"<p>{one}</p><nav>{other}</nav>").navigation
-    assert only_link(f"<nav>{one}</nav><footer>{other}</footer>").navigation

@@ -25,7 +25,12 @@ def test_each_block_element_is_a_block():
         "<nav>Home</nav>",
         "<header><div>Home</div></header>",
         "<div class='main-menu'><p>Home</p></div>",
-        "<div role=navigation>Home</div>",
+        "<div role=Navigation>Home</div>",
+        "<footer>Home</footer>",
+        "<ul class='wide breadcrumbs'><li>Home</ul>",
+        "<div id=main-nav>Home</div>",
+        "<div class=site_footer>Home</div>",
+        "<div class=Sidebar>Home</div>",
         "<div class='box ad'>Buy</div>",
         "<div id='cookie-consent'>We use cookies</div>",
         "<ins class='adsbygoogle'>Buy</ins>",
@@ -38,7 +43,16 @@ def test_navigation_advertising_and_scripts_are_left_out(element):
 
 
 @pytest.mark.parametrize(
-    "element", ["<aside>A footnote</aside>", "<div class='header-text load'>A footnote</div>"]
+    "element",
+    [
+        "<aside>A footnote</aside>",
+        "<div class='header-text load'>A footnote</div>",
+        "<div class=nav-content>A footnote</div>",
+        "<div class=wy-grid-for-nav>A footnote</div>",
+        "<div class='content with-sidebar'>A footnote</div>",
+        "<div class=toctree-wrapper>A footnote</div>",
+        "<div class=piano role=main>A footnote</div>",
+    ],
 )
 def test_other_blocks_are_kept(element):
     assert "A footnote" in blocks(f"<p>Whales are large mammals</p>{element}")

@@ -310,7 +310,6 @@ class RevisitProcessor:
             classification=classified.classification,
             is_noindex=classified.is_noindex,
             scored=classified.scored,
-            words=classified.parsed.words,
         )
 
     def _confirm_version(

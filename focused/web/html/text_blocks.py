@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
-from focused.kernels.page_links import is_navigation
 from focused.web.decoding import MAX_PARSED_BYTES, decode, limit_markup, media_type_of
 from focused.web.html.tree_walk import BLOCK_TAGS, BREAK_TAGS, SKIPPED_TAGS
 from focused.web.page import Fetched
@@ -21,6 +21,8 @@ _ADVERTISING_WORDS = frozenset({
 })
 # fmt: on
 _MIN_SHARE = 0.2
+_MAX_NAME_CHARS = 200
+_CACHED_NAMES = 4_096
 
 
 def text_blocks(fetched: Fetched) -> tuple[str, ...]:
@@ -85,10 +87,10 @@ def _is_other(tag: str, node: LexborNode) -> bool:
     if not attributes or tag == "body":
         return False
     names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
-    return len(names) > 1 and _has_advertising_name(names[:200])
+    return len(names) > 1 and _has_advertising_name(names[:_MAX_NAME_CHARS])
 
 
-@lru_cache(4_096)
+@lru_cache(_CACHED_NAMES)
 def _has_advertising_name(names: str) -> bool:
     return any(
         name.rpartition("-")[2] in _ADVERTISING_WORDS
@@ -107,3 +109,49 @@ def _split_blocks(pieces: list[str]) -> tuple[str, ...]:
             if chars >= MAX_BLOCK_TEXT_CHARS:
                 break
     return tuple(blocks)
+
+
+NAVIGATION_TAGS = frozenset({"nav", "header", "footer", "aside"})
+NAVIGATION_ROLES = frozenset({"navigation", "menu", "menubar", "banner", "contentinfo"})
+# fmt: off
+NAVIGATION_WORDS = frozenset({
+    "banner", "breadcrumb", "breadcrumbs", "crumbs", "footer", "header", "masthead", "menu",
+    "menubar", "nav", "navbar", "navfooter", "navheader", "navigation", "navpath", "pager",
+    "pagination", "related", "sidebar", "sidenav", "sphinxsidebar", "subnav", "toc", "topbar",
+    "topnav",
+})
+# fmt: on
+# ``has-sidebar`` and ``grid-for-nav`` describe the page, not the element.
+_NEGATING_WORDS = frozenset({"for", "has", "hide", "no", "show", "with", "without"})
+
+
+def is_navigation(tag: str, attributes: Mapping[str, str | None]) -> bool:
+    """Whether an element declares itself navigation; ``html`` and ``body`` never do.
+
+    Declarations are the elements nav, header, footer and aside, some ARIA roles, and class and id
+    names whose last word is one of a list (``main-nav``, but neither ``nav-content`` nor
+    ``grid-for-nav``). Nothing is inferred from layout. The first 200 characters of class and id are
+    read.
+    """
+    if tag in NAVIGATION_TAGS:
+        return True
+    if not attributes or tag in ("html", "body"):
+        return False
+    role = attributes.get("role")
+    if role and role.strip().lower() in NAVIGATION_ROLES:
+        return True
+    classes, name = attributes.get("class"), attributes.get("id")
+    return bool(
+        (classes and _has_navigation_name(classes[:_MAX_NAME_CHARS]))
+        or (name and _has_navigation_name(name[:_MAX_NAME_CHARS]))
+    )
+
+
+@lru_cache(_CACHED_NAMES)
+def _has_navigation_name(names: str) -> bool:
+    for name in names.lower().replace("_", "-").split():
+        if name.rpartition("-")[2] in NAVIGATION_WORDS and _NEGATING_WORDS.isdisjoint(
+            name.split("-")
+        ):
+            return True
+    return False

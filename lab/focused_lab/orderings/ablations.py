@@ -30,7 +30,7 @@ def without_prior(inputs: PolicyInputs) -> Policy:
 
 
 def without_learning(inputs: PolicyInputs) -> Policy:
-    """Keep the prior's weights; words and neighbouring links are still learned."""
+    """Keep the prior's weights; neighbouring links are still learned."""
     return focused_policy("focused-without-learning", _apprentice(inputs, learns=False))
 
 
@@ -55,9 +55,7 @@ without_parents = partial(without_family, family="parents")
 without_text = partial(without_family, family="text")
 without_url = partial(without_family, family="url")
 without_meaning = partial(without_family, family="meaning")
-without_crawl_words = partial(without_family, family="crawl-words")
 without_places = partial(without_family, family="places")
-without_shape = partial(without_family, family="shape")
 
 
 def _apprentice(inputs: PolicyInputs, **options: Any) -> Apprentice:

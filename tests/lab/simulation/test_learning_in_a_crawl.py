@@ -118,7 +118,7 @@ def misled() -> LinkPrior:
     """A prior with inverted weights."""
     right = load_link_prior()
     weights = dict(zip(FEATURE_NAMES, right.weights.tolist(), strict=True))
-    wrong = weights | dict.fromkeys(("anchor", "parent", "parents", "anchor_words"), -0.3)
+    wrong = weights | dict.fromkeys(("anchor", "parent", "parents"), -0.3)
     return replace(right, name="misled", weights=np.array(list(wrong.values())))
 
 
