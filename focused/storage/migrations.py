@@ -125,35 +125,38 @@ _SCORER_STATE = b"state"
 def _from_format_21(tables: Tables) -> None:
     """Take from links, examples and scorer what is no feature any more (decision 0093)."""
     state = tables.get("scorer_state", _SCORER_STATE)
-    if state is not None:
-        learned = msgspec.msgpack.decode(state[8:])
-        if "link_words" not in learned:  # a scorer of the user's, with features of its own
-            _take_words(tables)
-            return
+    learned = None if state is None else _apprentice_state(state[8:])
+    is_users = state is not None and learned is None  # and so are the features
+    if state is not None and learned is not None:
         tables.put("scorer_state", _SCORER_STATE, state[:8] + pack(_without_words(learned)))
-    _take_words(tables, _kept)
-    for key, row in _rows(tables, "links"):
+    for key, row in _rows(tables, "training_examples"):
+        example = unpack(row)
+        if not is_users:
+            example[_FEATURES_OF_EXAMPLE] = _kept(example[_FEATURES_OF_EXAMPLE])
+        del example[_WORDS_OF_EXAMPLE]
+        tables.put("training_examples", key, pack(example))
+    for key, row in () if is_users else _rows(tables, "links"):
         link = unpack(row)
         features = link[_FEATURES_OF_LINK]
-        if isinstance(features, bytes):  # in half precision
-            features = struct.unpack(f"<{len(features) // 2}e", features)
-        if len(features) == _FEATURES:
-            link[_FEATURES_OF_LINK] = struct.pack(f"<{len(_KEPT_FEATURES)}e", *_kept(features))
-            tables.put("links", key, pack(link))
+        if isinstance(features, bytes):  # two for each, in half precision
+            pairs = [features[at : at + 2] for at in range(0, len(features), 2)]
+            link[_FEATURES_OF_LINK] = b"".join(_kept(pairs))
+        else:
+            link[_FEATURES_OF_LINK] = _kept(features)
+        tables.put("links", key, pack(link))
 
 
 def _kept(features: Sequence[Any]) -> Sequence[Any]:
     return [features[at] for at in _KEPT_FEATURES] if len(features) == _FEATURES else features
 
 
-def _take_words(
-    tables: Tables, kept: Callable[[Sequence[Any]], Sequence[Any]] = lambda features: features
-) -> None:
-    for key, row in _rows(tables, "training_examples"):
-        example = unpack(row)
-        example[_FEATURES_OF_EXAMPLE] = kept(example[_FEATURES_OF_EXAMPLE])
-        del example[_WORDS_OF_EXAMPLE]
-        tables.put("training_examples", key, pack(example))
+def _apprentice_state(state: bytes) -> dict[str, Any] | None:
+    """Return the decoded state of the apprentice; None for that of a user's own scorer."""
+    try:
+        found = msgspec.msgpack.decode(state)
+    except msgspec.MsgspecError:
+        return None
+    return found if isinstance(found, dict) and "link_words" in found else None
 
 
 def _without_words(learned: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import contextlib
 import struct
 import tarfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -22,13 +22,14 @@ from focused.crawl.folder_check import check_folder
 from focused.crawl.revisits.collection import PageRecord, PageRecords
 from focused.errors import StateError, StateFormatError
 from focused.link_scoring.link_features import FEATURE_NAMES
-from focused.link_scoring.protocols import decode_example
+from focused.link_scoring.protocols import TrainingExample, decode_example
 from focused.revisit.disk_schedule import TableRecords
 from focused.revisit.policy import weight_of
 from focused.storage import migrations
 from focused.storage import state_store as store_module
 from focused.storage.environment import OLDEST_FORMAT
 from focused.storage.journal import Journal
+from focused.storage.rows import pack
 from focused.storage.state_store import FORMAT_VERSION, StateStore
 from focused.storage.tables import Tables
 from focused.web.urls import host_of
@@ -45,6 +46,7 @@ from tests.support.simulated import START, Simulation
 
 STATES = Path(__file__).with_name("states")
 OLDER_FORMATS = range(OLDEST_FORMAT, FORMAT_VERSION)
+FIRST = struct.pack(">Q", 0)
 IDENTITY = {"topic": "whales", "policy": "focused"}
 
 
@@ -163,21 +165,39 @@ def as_of_format_21(state: bytes) -> bytes:
     return msgspec.msgpack.encode(learned)
 
 
-def test_the_scorer_keeps_what_it_learned_of_the_features_that_are_left(tmp_path, monkeypatch):
+@pytest.fixture
+def migrated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., bytes | None]:
+    """Return a row of format 21 after the migration; ``state`` is the scorer's."""
+
+    def migrate(table: str, key: bytes, state: bytes, **rows: bytes) -> bytes | None:
+        with monkeypatch.context() as older:
+            older.setattr(store_module, "FORMAT_VERSION", 21)
+            with contextlib.closing(StateStore.open(tmp_path / "state", IDENTITY)) as store:
+                store.tables.put("scorer_state", b"state", FIRST + state)
+                for name, row in rows.items():
+                    store.tables.put(name, FIRST, row)
+                store.commit()
+        with contextlib.closing(StateStore.open(tmp_path / "state", IDENTITY)) as store:
+            return store.tables.get(table, key)
+
+    return migrate
+
+
+def test_the_scorer_keeps_what_it_learned_of_the_features_that_are_left(migrated):
     learner = new_apprentice()
     for each in examples_of_a_crawl(60):
         learner.learn(each)
-    number = struct.pack(">Q", 60)
-    with monkeypatch.context() as older:
-        older.setattr(store_module, "FORMAT_VERSION", 21)
-        with contextlib.closing(StateStore.open(tmp_path / "state", IDENTITY)) as store:
-            store.tables.put("scorer_state", b"state", number + as_of_format_21(learner.state()))
-            store.commit()
-    with contextlib.closing(StateStore.open(tmp_path / "state", IDENTITY)) as store:
-        kept = store.tables.get("scorer_state", b"state")
-    assert kept is not None
-    assert kept[:8] == number
+    kept = migrated("scorer_state", b"state", as_of_format_21(learner.state()))
+    assert kept[:8] == FIRST
     assert msgspec.msgpack.decode(kept[8:]) == msgspec.msgpack.decode(learner.state())
+
+
+@pytest.mark.parametrize("state", [b"\xc1no MessagePack", msgspec.msgpack.encode(7), b""])
+def test_the_features_of_a_users_scorer_stay(migrated, state):
+    features = [0.5] * 18
+    example = pack(["http://a.test/", "", "", 7, features, b"words", 0.9, None])
+    kept = migrated("training_examples", FIRST, state, training_examples=example)
+    assert decode_example(kept) == TrainingExample("http://a.test/", "", "", 7, (0.5,) * 18, 0.9)
 
 
 def test_a_migrated_folder_is_sound(crawl_folder):
