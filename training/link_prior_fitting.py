@@ -32,9 +32,7 @@ INTERCEPT_RIDGE = 0.5
 """L2 penalty of an intercept's distance from the mean, for a run of mean size."""
 
 COEFFICIENT_SIGNS: Mapping[str, int] = MappingProxyType(
-    dict.fromkeys(FEATURE_NAMES, 1)
-    | {"since": -1, "out_degree": -1, "navigation": -1}
-    | {"in_links": 0}
+    dict.fromkeys(FEATURE_NAMES, 1) | {"since": -1, "in_links": 0}
 )
 """1: not below zero; -1: not above; 0: no weight.
 

@@ -53,9 +53,8 @@ def new_apprentice(**options) -> Apprentice:
     return Apprentice(KeywordClassifier(), PRIOR, **options)
 
 
-def seen(relevance: float = 0.5, url: str = HOME, links: int = 0, **fields) -> PageContext:
-    page = Page(url, links=tuple(Link(f"{url}/{n}") for n in range(links)))
-    return PageContext(page, Classification(relevance, relevance > 0.5), **fields)
+def seen(relevance: float = 0.5, url: str = HOME, **fields) -> PageContext:
+    return PageContext(Page(url), Classification(relevance, relevance > 0.5), **fields)
 
 
 def named_features(features: Sequence[float]) -> dict[str, float]:

@@ -51,7 +51,7 @@ def test_each_part_of_a_link_sets_its_own_feature(change, name, value):
 
 @pytest.mark.parametrize(("relevance", "nats"), [(0.0, -4.0), (1.0, 4.0)])
 def test_the_page_sets_the_relevance_of_the_parent(relevance, nats):
-    found = features(PLAIN, seen(relevance, links=7))
+    found = features(PLAIN, seen(relevance))
     assert found["parent"] == found["parents"] == pytest.approx(nats)
 
 
@@ -70,7 +70,7 @@ def test_links_since_the_last_page_on_topic_are_counted_along_the_way():
 
 
 def test_before_any_example_the_score_is_that_of_the_prior(apprentice):
-    scored = apprentice.score(seen(0.8, links=3), LINKS)
+    scored = apprentice.score(seen(0.8), LINKS)
     assert scored.scores == pytest.approx(expit(PRIOR.bias + scored.features @ PRIOR.weights))
 
 

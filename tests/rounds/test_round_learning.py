@@ -41,7 +41,7 @@ def learn_all(learning: SharedLearning, stream: Iterable[bytes]) -> SharedLearni
 
 def scores_of(scorer: Apprentice) -> tuple[list[float], list[float]]:
     """The scores of links of a new page, and of queued links."""
-    found = scorer.score_merged(seen(0.7, links=3), LINKS, [None] * len(LINKS))
+    found = scorer.score_merged(seen(0.7), LINKS, [None] * len(LINKS))
     again = scorer.rescore([_Queued(each) for each in examples_of_a_crawl(15, seed=9)])
     return [each.rank_score for each in found], [each.rank_score for each in again]
 

@@ -92,10 +92,11 @@ def _is_other(tag: str, node: LexborNode) -> bool:
 
 @lru_cache(_CACHED_NAMES)
 def _has_advertising_name(names: str) -> bool:
-    return any(
-        name.rpartition("-")[2] in _ADVERTISING_WORDS
-        for name in names.lower().replace("_", "-").split()
-    )
+    return any(name.rpartition("-")[2] in _ADVERTISING_WORDS for name in _split_names(names))
+
+
+def _split_names(names: str) -> list[str]:
+    return names.lower().replace("_", "-").split()
 
 
 def _split_blocks(pieces: list[str]) -> tuple[str, ...]:
@@ -111,10 +112,10 @@ def _split_blocks(pieces: list[str]) -> tuple[str, ...]:
     return tuple(blocks)
 
 
-NAVIGATION_TAGS = frozenset({"nav", "header", "footer", "aside"})
-NAVIGATION_ROLES = frozenset({"navigation", "menu", "menubar", "banner", "contentinfo"})
+_NAVIGATION_TAGS = frozenset({"nav", "header", "footer", "aside"})
+_NAVIGATION_ROLES = frozenset({"navigation", "menu", "menubar", "banner", "contentinfo"})
 # fmt: off
-NAVIGATION_WORDS = frozenset({
+_NAVIGATION_WORDS = frozenset({
     "banner", "breadcrumb", "breadcrumbs", "crumbs", "footer", "header", "masthead", "menu",
     "menubar", "nav", "navbar", "navfooter", "navheader", "navigation", "navpath", "pager",
     "pagination", "related", "sidebar", "sidenav", "sphinxsidebar", "subnav", "toc", "topbar",
@@ -133,12 +134,12 @@ def is_navigation(tag: str, attributes: Mapping[str, str | None]) -> bool:
     ``grid-for-nav``). Nothing is inferred from layout. The first 200 characters of class and id are
     read.
     """
-    if tag in NAVIGATION_TAGS:
+    if tag in _NAVIGATION_TAGS:
         return True
     if not attributes or tag in ("html", "body"):
         return False
     role = attributes.get("role")
-    if role and role.strip().lower() in NAVIGATION_ROLES:
+    if role and role.strip().lower() in _NAVIGATION_ROLES:
         return True
     classes, name = attributes.get("class"), attributes.get("id")
     return bool(
@@ -149,8 +150,8 @@ def is_navigation(tag: str, attributes: Mapping[str, str | None]) -> bool:
 
 @lru_cache(_CACHED_NAMES)
 def _has_navigation_name(names: str) -> bool:
-    for name in names.lower().replace("_", "-").split():
-        if name.rpartition("-")[2] in NAVIGATION_WORDS and _NEGATING_WORDS.isdisjoint(
+    for name in _split_names(names):
+        if name.rpartition("-")[2] in _NAVIGATION_WORDS and _NEGATING_WORDS.isdisjoint(
             name.split("-")
         ):
             return True
