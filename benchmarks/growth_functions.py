@@ -27,7 +27,6 @@ from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
 from focused.corpus import page_records, writers
-from focused.crawl import spam_filter
 from focused.crawl.dedup import duplicates
 from focused.crawl.revisits import change_detection, page_fate, validators
 from focused.documents import (
@@ -241,13 +240,6 @@ def _read_html(text: str) -> None:
     parsed = parse.parse_page(response, robot="bot")
     decision.javascript_need(response, parsed)
     parse.needs_parser_process(response)
-
-
-def _read_hidden_text(text: str) -> None:
-    from selectolax.lexbor import LexborHTMLParser
-
-    html = decoding.limit_markup(text)
-    parse.hides_text(text.encode("utf-8", "replace"), LexborHTMLParser(html))
 
 
 def _extract(text: str) -> None:
@@ -556,8 +548,6 @@ def _edit_recorded(text: str) -> None:
 def _small_functions(text: str) -> None:
     page_links.collapse_whitespace(text, 100_000)
     text_blocks.is_navigation("div", {"class": text, "id": text, "role": text})
-    spam_filter.script_redirect(text.encode("utf-8", "replace"))
-    spam_filter.script_redirect(b"<script>location" + text.encode("utf-8", "replace"))
 
 
 def _render_labels(text: str) -> None:
@@ -584,13 +574,6 @@ READERS: tuple[Reader, ...] = (
             decision.read_signs,
             tree_walk.get,
         ),
-    ),
-    Reader(
-        "hidden text",
-        _read_hidden_text,
-        TAGS,
-        _BODY,
-        noise_s=_TREE_NOISE_S,
     ),
     Reader(
         "document of a page",

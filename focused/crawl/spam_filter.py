@@ -7,11 +7,9 @@ place, until what is known of the sites (:mod:`focused.spam.site_trust`) says th
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from focused.classifier.topic_classifier import SwappableClassifier, TopicClassifier
@@ -30,17 +28,16 @@ from focused.storage.rows import pack, unpack
 from focused.storage.tables import Tables
 from focused.text.documents import hash_page
 from focused.web.host_names import site_key
-from focused.web.page import Classification, Fetched, Page
+from focused.web.page import Classification, Page
 from focused.web.urls import host_of
 
 if TYPE_CHECKING:
     from focused.crawl.features import CrawlCore, FeatureParts
 
-EVIDENCE, SCRIPT_TARGET = "spam_evidence", "spam_script_target"
-"""The findings of :func:`rate_text` and :func:`find_script_target`."""
+EVIDENCE = "spam_evidence"
+"""The finding of :func:`rate_text`."""
 SPAM_THRESHOLD = 0.5
 """A page whose probability of being spam reaches this doesn't count as harvest."""
-MIN_DOORWAY_WORDS = 100
 
 
 def spam_classifier_of(classifier: TopicClassifier) -> SpamClassifier | None:
@@ -65,51 +62,6 @@ def rate_text(
         return None
     model = spam_classifier_of(classifier)
     return None if model is None else model.evidence(page)
-
-
-def find_script_target(page: Page, html: Fetched) -> str | None:
-    """Return where a script leads the readers of a page at once."""
-    return script_redirect(html.body)
-
-
-MAX_SCRIPT_BYTES = 400
-"""Longer scripts do more than lead to another page, and may do it on a condition."""
-
-_SCRIPT = re.compile(rb"<script\b[^<>]*+>", re.IGNORECASE)
-_SCRIPT_END = re.compile(rb"</script", re.IGNORECASE)
-_LOCATION = re.compile(
-    rb"""(?:^|[\s;{}.])location(?:\.href)?\s*+(?:=|\.(?:replace|assign)\()\s*+["'](https?://[^"'\s]++)""",
-    re.ASCII,
-)
-_CONDITION = re.compile(rb"\bif\b|\bfunction\b|=>|\?|addEventListener|\bon\w+\s*=")
-_MAX_SCRIPTS = 100
-
-
-def script_redirect(html: bytes) -> str | None:
-    """Return the absolute URL that a short script assigns to ``location``, or None.
-
-    Scripts with a condition or a function don't count. Never raises.
-    """
-    if b"location" not in html:
-        return None
-    for code in islice(_short_scripts(html), _MAX_SCRIPTS):
-        found = _LOCATION.search(code)
-        if found is not None and _CONDITION.search(code.replace(found[1], b"")) is None:
-            return found[1].decode("ascii", "replace")
-    return None
-
-
-def _short_scripts(html: bytes) -> Iterator[bytes]:
-    """Yield the code of each short script."""
-    end = 0
-    for tag in _SCRIPT.finditer(html):
-        if tag.start() < end:
-            continue  # within the script before
-        most = tag.end() + MAX_SCRIPT_BYTES
-        closing = _SCRIPT_END.search(html, tag.end(), most + len(b"</script"))
-        if closing is not None:
-            end = closing.end()
-            yield html[tag.end() : closing.start()]
 
 
 class SpamFilter:
@@ -204,10 +156,6 @@ class SpamFilter:
             links = page.links if classified.parsed.classification.is_near_topic else ()
             evidence = classified.findings[EVIDENCE]
             self._site_trust.learn(url, evidence, [link.url for link in links], model)
-        if classified.looks_relevant and (
-            page.hides_text or _is_doorway(page, classified.findings[SCRIPT_TARGET])
-        ):
-            self._site_trust.learn_hiding(url)
         self._close_if_spam(url)
         if self._avoids and classified.looks_relevant and not self._may_repeat(url):
             hashed = classified.parsed.words or hash_page(page)
@@ -231,15 +179,6 @@ class SpamFilter:
     def _may_repeat(self, url: str) -> bool:
         """Whether a person named the site of ``url``."""
         return self._site_trust.is_trusted(url) or site_key(url) in self._allowed
-
-
-def _is_doorway(page: Page, script_target: str | None) -> bool:
-    """Whether a page with a text leads its readers to another site at once."""
-    target = page.refresh or script_target
-    if target is None or site_key(target) == site_key(page.url):
-        return False
-    # Pages of sites that moved say so in a few words.
-    return len(page.text.split(maxsplit=MIN_DOORWAY_WORDS)) > MIN_DOORWAY_WORDS
 
 
 def connect(core: CrawlCore) -> FeatureParts:
@@ -269,7 +208,6 @@ def connect(core: CrawlCore) -> FeatureParts:
         PageColumn("spam", "number", lambda page: None if page.feed else page.classification.spam)
     )
     core.page_raters[EVIDENCE] = rate_text
-    core.page_analysers[SCRIPT_TARGET] = find_script_target
     core.page_reviewers.append(spam_filter)
     return FeatureParts(first_listeners=[spam_filter])
 

@@ -55,9 +55,6 @@ _MAX_CACHED_SITES = 4_096
 _MAX_SOURCES = 16
 """Linking sites that are remembered: those with the smallest keys, a fixed sample of them all."""
 
-_HIDING_LOG_ODDS = 2.0
-"""Of a page on topic that is not for readers: it leads them to another site at once, as good sites
-do that moved, hides its text, or has hardly any beside links to other sites."""
 MIN_SUSPICION = 0.1
 """The probability from which a site is suspect: most sites are new, and new sites are good."""
 _COPY_LOG_ODDS, _OWN_LOG_ODDS = math.log(0.475 / 0.3), math.log(0.525 / 0.7)
@@ -80,13 +77,11 @@ _FREE_PARTNERS = 2
 _MAX_PARTNERS_LOG_ODDS = 5.0
 """Communities of good sites exchange links, too: that alone convicts no new site."""
 _MAX_PARTNERS = 0xFF
-_MIN_SIGNS_TO_CONVICT = 2
-_MAX_SIGNS_LOG_ODDS = 8.0
 _MAX_COUNTED_SIGNS = 0xFFFF
 _MAX_PAGES = 0xFFFF
 
 _COUNTS = struct.Struct(">HHf")
-_SIGNS = struct.Struct(">BB4xHHH")
+_SIGNS = struct.Struct(">BB6xHH")
 _SINGLE = struct.Struct(">f")
 _KEY_BYTES = 8
 _BASELINE_KEY = b"baseline"
@@ -99,7 +94,7 @@ class _SiteEvidence:
     """What is known of a site.
 
     The number of pages with evidence and its sum; how many have ``no_evidence``; the keys of sites
-    that link here; how many pages hid their content; how many are ``copies`` of other sites' pages,
+    that link here; how many pages are ``copies`` of other sites' pages,
     and how many of these were new when they were fetched; ``partners`` counts the sites with which
     it exchanges links; ``origins`` are the keys of sites that it copies from.
     """
@@ -108,7 +103,6 @@ class _SiteEvidence:
     total: float = 0.0
     no_evidence: int = 0
     sources: tuple[bytes, ...] = ()
-    hiding: int = 0
     copies: int = 0
     taken_over: int = 0
     partners: int = 0
@@ -120,11 +114,10 @@ class _SiteEvidence:
         packed = counted + b"".join(self.sources)
         if not self.has_signs:  # nearly all sites
             return packed
-        counts = (self.hiding, self.copies, self.taken_over)
         signs = _SIGNS.pack(
             len(self.origins),
             min(self.partners, _MAX_PARTNERS),
-            *(min(n, _MAX_COUNTED_SIGNS) for n in counts),
+            *(min(n, _MAX_COUNTED_SIGNS) for n in (self.copies, self.taken_over)),
         )
         return packed + b"".join(self.origins) + signs
 
@@ -142,7 +135,7 @@ class _SiteEvidence:
 
     @property
     def has_signs(self) -> bool:
-        return bool(self.hiding or self.copies or self.partners)
+        return bool(self.copies or self.partners)
 
     def add_page(self, evidence: float | None) -> None:
         """Count a page, up to a number beyond which the mean of the evidence says all."""
@@ -174,12 +167,7 @@ class _SiteEvidence:
         return max(self.pages - self.taken_over, 0)
 
     @property
-    def signs_log_odds(self) -> float:
-        log_odds = _HIDING_LOG_ODDS * self.hiding
-        return min(log_odds + self._partners_log_odds, _MAX_SIGNS_LOG_ODDS)
-
-    @property
-    def _partners_log_odds(self) -> float:
+    def partners_log_odds(self) -> float:
         # Most spam sites exchange no links, so none say nothing.
         log_odds = _PARTNER_LOG_ODDS * max(self.partners - _FREE_PARTNERS, 0)
         log_odds += _PAGE_WITHOUT_PARTNER_LOG_ODDS * self.pages
@@ -280,8 +268,7 @@ class SiteTrust:
         if self._is_trusted(key):
             return False
         found = self._sites.get(key)
-        pages = found.own_pages + found.copies
-        if pages < MIN_PAGES_TO_CONVICT and found.hiding < _MIN_SIGNS_TO_CONVICT:
+        if found.own_pages + found.copies < MIN_PAGES_TO_CONVICT:
             return False
         # Most sites are acquitted by their own evidence, whoever links to them.
         if _posterior(LABELLED_SITE_PROBABILITY, found) < MIN_PROBABILITY_TO_CONVICT:
@@ -331,17 +318,6 @@ class SiteTrust:
     def has_signs(self, url: str) -> bool:
         """Whether anything but text and links was learned of the site of ``url``."""
         return self._sites.get(site_key(url)).has_signs
-
-    def learn_hiding(self, url: str) -> None:
-        """Learn that a page on topic has no content for readers.
-
-        By redirection, by hidden text, or by links alone (Gyöngyi and Garcia-Molina 2005, "Web spam
-        taxonomy").
-        """
-        key = site_key(url)
-        found = self._sites.get(key)
-        found.hiding += 1
-        self._sites.save({key: found})
 
     def is_original(self, url: str, other: str) -> bool:
         """Whether evidence says that of two equal pages ``url`` is the original.
@@ -427,7 +403,7 @@ def _posterior(prior: float, found: _SiteEvidence) -> float:
     texts, copies = found.text_log_odds, found.copies_log_odds
     made = (1.0 - _SCRAPER_SHARE) * math.exp(min(texts, 30.0))
     copied = _SCRAPER_SHARE * math.exp(copies)
-    log_odds = found.signs_log_odds + math.log(made + copied)
+    log_odds = found.partners_log_odds + math.log(made + copied)
     return _probability(_log_odds(prior) + log_odds) if log_odds else prior
 
 

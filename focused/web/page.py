@@ -53,7 +53,6 @@ class Page:
     robots and X-Robots-Tag.
     ``format`` is that of a document
     (:data:`focused.topic.DOCUMENT_FORMATS`), ``""`` for HTML and feeds.
-    ``hides_text``: its elements hide most of its words from readers.
     """
 
     url: str
@@ -73,7 +72,6 @@ class Page:
     unavailable_after: float | None = None
     amp: str | None = None
     format: str = ""
-    hides_text: bool = False
 
     def is_noindex_at(self, now: float) -> bool:
         """Whether the page asks not to be indexed at ``now`` (seconds since the epoch)."""

@@ -10,7 +10,7 @@ from focused.spam.spam_training import fit_spam_classifier, repeat_keywords
 from focused.web.host_names import site_key
 from focused.web.page import Classification, FailureKind, Page
 from tests.support.prose import prose_pages
-from tests.support.simulated import page, raw, site, topic
+from tests.support.simulated import page, site, topic
 from tests.support.whale_models import StrictWhaleClassifier, WhaleClassifier
 
 GOOD, SPAM = "http://good.test/", "http://spam.test/"
@@ -118,51 +118,3 @@ def test_a_killed_crawl_knows_the_closed_site(simulate, tmp_path, web, classifie
     again = crawled(simulate, tmp_path, web, classifier, "avoid")
     assert again.crawl.traps.refusal_reason(f"{SPAM}new") == "trap: spam site"
     assert FailureKind.INTERNAL_ERROR not in reasons
-
-
-DOORWAY = "http://doorway.test/"
-REFRESH = "0; url=http://shop.test/"
-
-
-def doorways(**headers):
-    """A seed, and a site of pages with a text of their own that lead their readers elsewhere."""
-    texts = [f"whale {each.text}" for each in prose_pages()]
-    made = [page(f"{DOORWAY}{i}", text=texts[i], **headers) for i in range(SPAM_PAGES)]
-    links = [each.url for each in made]
-    return site(page("http://seed.test/", *links, text=texts[40]), *made)
-
-
-@pytest.mark.parametrize(
-    ("headers", "is_closed"),
-    [({"refresh": REFRESH}, True), ({"refresh": f"0; url={DOORWAY}"}, False), ({}, False)],
-    ids=["to-another-site", "within-the-site", "nowhere"],
-)
-def test_pages_on_topic_that_lead_to_another_site_are_doorways(
-    simulate, tmp_path, headers, is_closed
-):
-    crawl = simulate(topic(tmp_path, "http://seed.test/"), doorways(**headers)).run()
-    assert (len(crawl.on_topic(DOORWAY)) < SPAM_PAGES / 2) is is_closed
-    closed = "trap: spam site" in {line.kind for line in crawl.crawl.traps.stats.lines()}
-    assert closed is is_closed
-
-
-@pytest.mark.parametrize("hidden", ["hidden", 'style="display:none"'])
-def test_a_site_that_hides_the_text_of_its_pages_is_closed(simulate, tmp_path, hidden):
-    texts = [f"whale {each.text}" for each in prose_pages()]
-    made = [
-        raw(f"{DOORWAY}{i}", f"<p>Buy now<div {hidden}><p>{texts[i]}</div>")
-        for i in range(SPAM_PAGES)
-    ]
-    seed = page("http://seed.test/", *(each.url for each in made), text=texts[40])
-    crawl = simulate(topic(tmp_path, "http://seed.test/"), site(seed, *made)).run()
-    assert len(crawl.on_topic(DOORWAY)) < SPAM_PAGES / 2
-    assert "trap: spam site" in {line.kind for line in crawl.crawl.traps.stats.lines()}
-
-
-def test_a_moved_site_that_says_so_in_a_few_words_is_no_doorway(simulate, tmp_path):
-    moved = [
-        page(f"{DOORWAY}{i}", text=f"whale page {i} has moved", refresh=REFRESH) for i in range(20)
-    ]
-    web = site(page("http://seed.test/", *(each.url for each in moved), text="whale"), *moved)
-    crawl = simulate(topic(tmp_path, "http://seed.test/"), web).run()
-    assert {row["spam"] for row in crawl.rows.values() if row["outcome"] == "fetched"} == {0.0}

@@ -129,23 +129,10 @@ def test_what_was_learned_outlasts_the_process(trust, model, tables):
         assert again.site_probability(url) == trust.site_probability(url)
 
 
-def test_pages_that_hide_their_content_convict_a_site_but_one_does_not(trust):
-    trust.learn_hiding(A)
-    assert not trust.is_spam_site(A)
-    trust.learn_hiding(A)
-    trust.learn_hiding(A)
-    assert trust.is_spam_site(A)
-
-
-def test_a_trusted_site_may_hide_content(trust):
-    for _ in range(10):
-        trust.learn_hiding(SEED)
-    assert trust.site_probability(SEED) == 0.0
-
-
 def test_signs_are_stored_beside_the_links_to_a_site(trust, model, tables):
     trust.learn(B, None, [A], model)
-    trust.learn_hiding(A)
+    for origin in (SEED, B, "http://c.test/"):
+        trust.learn_copy(A, origin, was_new=False)
     learn(trust, model, B, model.spam_mean, MIN_PAGES_TO_CONVICT)
     again = SiteTrust(tables, [SEED])
     assert again.has_signs(A)

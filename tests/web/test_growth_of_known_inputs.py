@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from growth import MOST_EXPONENT, exponent_of
 
-from focused.crawl.spam_filter import script_redirect
 from focused.web import warc_reader
 from focused.web.feed_entries import FeedEntry, read_entries
 from focused.web.html.document import find_day
@@ -37,12 +36,6 @@ def parse_robots_file(text: str) -> object:
 
 
 CASES: dict[str, tuple[Callable[[Any], object], Callable[[int], Any], int]] = {
-    "hidden paragraphs in nested elements": (
-        parse_page,
-        lambda n: page("<div>" * n + "<p hidden>x" * n),
-        6_400,
-    ),
-    "hidden elements in hidden elements": (parse_page, lambda n: page("<div hidden>x" * n), 6_400),
     "attributes of many html tags": (
         parse_page,
         lambda n: page("".join(f"<html a{k}=x>" for k in range(n)) + "text"),
@@ -78,8 +71,6 @@ CASES: dict[str, tuple[Callable[[Any], object], Callable[[int], Any], int]] = {
         lambda n: [TextBlock(PARAGRAPH, "a" + "\n\u00a0" * n + "b")],
         16_000,
     ),
-    "scripts without an end": (script_redirect, lambda n: b"location" + b"<script " * n, 32_000),
-    "scripts within scripts": (script_redirect, lambda n: b"location" + b"<script>" * n, 32_000),
     "tags without an end in a feed": (
         lambda xml: list(read_entries(xml, FeedEntry(), "https://a.test/")),
         lambda n: "<rss><channel><item><link>/a</link><title>" + "<a" * n + ">",
@@ -99,11 +90,6 @@ CASES: dict[str, tuple[Callable[[Any], object], Callable[[int], Any], int]] = {
         lambda body: remove_links(body, (), ()),
         lambda n: b"<a href=x>" * n,
         8_000,
-    ),
-    "a script of blanks": (
-        script_redirect,
-        lambda n: b"<script>location" + b" " * n + b"</script>",
-        32_000,
     ),
 }
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from itertools import islice, starmap
 
 from resiliparse.parse.lang import detect_fast
-from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
+from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from focused.kernels.page_links import read_walk
 from focused.web.decoding import (
@@ -152,7 +152,6 @@ def _html_page(
         noindex=tags.noindex,
         nofollow=tags.nofollow,
         unavailable_after=tags.unavailable_after,
-        hides_text=hides_text(fetched.body, tree),
     )
 
 
@@ -171,53 +170,3 @@ def _detect_language(text: str) -> str:
         return ""
     language, rank = detect_fast(text[:_DETECTED_FROM_CHARS], _MAX_LANGUAGE_RANK)
     return _declared_language(language) if 0 < rank <= _MAX_LANGUAGE_RANK else ""
-
-
-MIN_HIDDEN_WORDS = 100
-MIN_HIDDEN_SHARE = 0.5
-
-_STYLES = ("display:none", "display: none", "visibility:hidden", "visibility: hidden")
-_SELECTOR = ",".join(("[hidden]", *(f'[style*="{style}"]' for style in _STYLES)))
-# They begin with letters, which are found faster than a blank.
-_SIGNS = (re.compile(rb"hidden(?<=[ :]hidden)"), re.compile(rb"display: ?none"))
-
-
-def _is_in_tag(markup: bytes, sign: re.Pattern[bytes]) -> bool:
-    begin = 0
-    while begin >= 0 and (found := sign.search(markup, begin)):
-        at = found.start()
-        if markup.rfind(b"<", begin, at) > markup.rfind(b">", begin, at):
-            return True
-        begin = markup.find(b"<", at)  # the text up to there is in no tag
-    return False
-
-
-def hides_text(markup: bytes, tree: LexborHTMLParser) -> bool:
-    """Whether at least a hundred words, and more than half of a page's, are in hidden elements.
-
-    ``markup``, the tree's, extends ASCII. What hides an element is not seen after ``>`` in its tag.
-    """
-    if not any(_is_in_tag(markup, sign) for sign in _SIGNS):
-        return False
-    found = tree.css(_SELECTOR)
-    if not found or tree.body is None:
-        return False
-    hidden = sum(map(_count_words, _outermost(found)))
-    return hidden >= MIN_HIDDEN_WORDS and hidden > MIN_HIDDEN_SHARE * _count_words(tree.body)
-
-
-def _count_words(node: LexborNode) -> int:
-    code = sum(len(each.text().split()) for each in node.css("script, style"))
-    return len(node.text(separator=" ").split()) - code
-
-
-def _outermost(nodes: Iterable[LexborNode]) -> Iterator[LexborNode]:
-    """Yield those of the matching nodes, in document order, that are in no other one.
-
-    Each node is below one outermost node at most, so that the cost is linear.
-    """
-    inner: set[int] = set()
-    for node in nodes:
-        if node.mem_id not in inner:
-            inner.update(each.mem_id for each in node.css(_SELECTOR))
-            yield node
