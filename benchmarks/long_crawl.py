@@ -91,7 +91,7 @@ def main(arguments: Sequence[str]) -> None:
     """Crawl; print a line per window, store JSON of all so far, and print the conclusion."""
     options = _options(arguments)
     topic = replace(load_topic(options.topic), budget=Budget())
-    output = replace(topic.output, folder=options.folder, warc="full", parquet=False)
+    output = replace(topic.output, folder=options.folder, parquet=False)
     politeness = replace(topic.politeness, concurrency=_CONCURRENCY)
     # All pages are made of the same words: sites would be closed for it.
     scope = replace(topic.scope, spam="report")

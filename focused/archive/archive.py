@@ -169,7 +169,7 @@ class Archive:
         None when no response came, or the WARC holds pages alone.
         """
         exchange = outcome.exchange
-        if self._warc is None or not self._warc.is_full or exchange is None:
+        if self._warc is None or not self._warc.holds_all or exchange is None:
             return None
         body = outcome.body if isinstance(outcome, Fetched) else b""
         return self._warc.writer.capture_exchange(outcome.url, exchange, body, now, outcome.address)
@@ -188,7 +188,7 @@ class Archive:
         ``capture`` holds the records of a page that came; otherwise those of ``outcome`` are made.
         """
         capture = capture or self.capture(outcome, now)
-        if self._warc is None or capture is None or not self._warc.is_full:
+        if self._warc is None or capture is None or not self._warc.holds_all:
             return None
         version = None
         if isinstance(outcome, NotModified) and row.warc_file and row.warc_offset is not None:

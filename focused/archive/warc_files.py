@@ -100,7 +100,7 @@ class WarcFiles:
         self,
         folder: Path,
         tables: Tables,
-        records: WarcMode = "full",
+        records: WarcMode = "responses",
         about: Mapping[str, str] | None = None,
         *,
         prefix: str = PAGES_PREFIX,
@@ -117,8 +117,9 @@ class WarcFiles:
         self._prefix = prefix
         self._max_bytes = max_bytes
         self._new_id = new_id
-        self.is_full = records == "full"
+        self.holds_all = records != "pages"
         """Whether responses other than fetched pages are recorded too."""
+        self._with_requests = records == "full"
         number, length = tables.get_meta("warc") or (1, 0)
         self._number, self._bytes = int(number), int(length)
         for path in folder.glob(_pattern(prefix)):
@@ -142,7 +143,7 @@ class WarcFiles:
             info_id = self.writer.warcinfo_id
             members.append(warcinfo_record(info_id, self._file_name, capture.date, self._about))
         position = WarcPosition(self._file_name, self._bytes + sum(map(len, members)))
-        original = self._original(capture) if self.is_full else None
+        original = self._original(capture) if self.holds_all else None
         confirmed = None if version is None else self._confirmed(version)
         if confirmed is not None:
             members.append(self.writer.revisit(capture, confirmed, SERVER_NOT_MODIFIED))
@@ -152,9 +153,7 @@ class WarcFiles:
         else:
             members.append(self.writer.revisit(capture, original))
         # Directly behind the response: read_response looks there.
-        members.append(capture.conversion)
-        if self.is_full:
-            members.append(capture.request)
+        members += (capture.conversion, capture.request)
         self._write(b"".join(members))
         if self._bytes >= self._max_bytes:
             self._next_file()
@@ -202,7 +201,7 @@ class WarcFiles:
         return file
 
     def _new_writer(self) -> WarcRecordBuilder:
-        return WarcRecordBuilder(self._new_id().urn, requests=self.is_full)
+        return WarcRecordBuilder(self._new_id().urn, requests=self._with_requests)
 
     def _original(self, capture: WarcCapture) -> OriginalRecord | None:
         """The record of an earlier response with the same payload, or None."""
@@ -223,7 +222,7 @@ class WarcFiles:
         return None if found is None else found[0]
 
     def _remember(self, capture: WarcCapture, offset: int) -> None:
-        if self.is_full and capture.payload_bytes:
+        if self.holds_all and capture.payload_bytes:
             self._tables.put("payloads", capture.digest[:_KEY_BYTES], pack([self._number, offset]))
 
 

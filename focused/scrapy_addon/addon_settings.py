@@ -430,5 +430,5 @@ def sample_crawl_topic(topic: Topic) -> Topic:
         ),
         budget=Budget(),
         revisit=Revisit(),
-        output=replace(topic.output, warc="responses", parquet=False),
+        output=replace(topic.output, warc="pages", parquet=False),
     )

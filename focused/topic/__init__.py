@@ -53,8 +53,8 @@ FOCUS_MODES = ("soft", "hard")
 DEFAULT_MAX_SAMPLES = 10_000
 """Default maximum number of good samples, and of other samples."""
 
-WarcMode = Literal["full", "responses", "off"]
-WARC_MODES: tuple[WarcMode, ...] = ("full", "responses", "off")
+WarcMode = Literal["responses", "full", "pages", "off"]
+WARC_MODES: tuple[WarcMode, ...] = ("responses", "full", "pages", "off")
 """Which records the WARC files hold; the first is the default."""
 
 DEFAULT_MAX_WARC_BYTES = 1_000_000_000
@@ -264,7 +264,7 @@ class Output:
     """Where results go."""
 
     folder: PathName
-    warc: Annotated[WarcMode, choice(*WARC_MODES)] = "full"
+    warc: Annotated[WarcMode, choice(*WARC_MODES)] = "responses"
     max_warc_bytes: Count = DEFAULT_MAX_WARC_BYTES
     parquet: Flag = True
 

@@ -272,7 +272,7 @@ def _read_output(section: TomlTable, folder: Path, name: str) -> Output:
     given: dict[str, Any] = {"folder": path}
     # true and false were the only values once.
     if isinstance(section.values.get("warc"), bool):
-        given["warc"] = "full" if section.values["warc"] else "off"
+        given["warc"] = "responses" if section.values["warc"] else "off"
     return read_section(section, Output, **given)
 
 

@@ -283,8 +283,8 @@ _MEANINGS: Mapping[str, Mapping[str, str]] = {
     "output": {
         "folder": "The crawl's folder; created if missing. Relative to the topic file.",
         "warc": (
-            'What the WARC holds. `"full"` or `true`: all responses and requests; `"responses"`: '
-            'the responses of fetched pages; `"off"` or `false`: no WARC. See '
+            'What the WARC holds. `"responses"` or `true`: all responses; `"full"`: requests, too; '
+            '`"pages"`: the responses of fetched pages; `"off"` or `false`: no WARC. See '
             "docs/reference/crawl-folder.md#the-warc."
         ),
         "max_warc_bytes": "Start another WARC file when one reaches this size.",

@@ -238,12 +238,12 @@ def _record(
     for name, value in fields.items():
         if value:
             headers[name] = value
+    if payload_digest is not None:
+        headers[PAYLOAD_DIGEST] = format_digest(payload_digest)
     record.set_bytes_content(block)
     plain = io.BytesIO()
-    if payload_digest is None:
-        record.write(plain, checksum_data=True)
-    else:
-        record.write(plain, checksum_data=True, payload_digest=payload_digest)
+    # A member of gzip has a checksum, so that another hash of the block would protect nothing.
+    record.write(plain)
     return isal_zlib.compress(plain.getbuffer(), _ISAL_LEVEL, _GZIP_WINDOW_BITS)
 
 

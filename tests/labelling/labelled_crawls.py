@@ -41,7 +41,7 @@ def write_crawl(
     """
     documents = {url_of(n): body(n, n % 2 == 0) for n in range(first, first + pages)}
     store = StateStore.open(folder / "state", {})
-    archive = Archive(store, warc=WarcFiles(folder, store.tables, "responses"))
+    archive = Archive(store, warc=WarcFiles(folder, store.tables, "pages"))
     for seq, (url, html) in enumerate({**documents, **(bodies or {})}.items(), start=first):
         good = seq % 2 == 0
         relevance = (0.6 + 0.4 * (seq % 7) / 7) if good else 0.5 * (seq % 5) / 5

@@ -36,6 +36,7 @@ timeout_s = {timeout_s}
 {revisit}
 [output]
 folder = "out"
+{output}
 """
 
 
@@ -71,6 +72,7 @@ def write_topic(
     scope: str = "",
     budget: str = "",
     revisit: str = "",
+    output: str = "",
 ) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "directory.tsv").write_text("Top/Whales\thttp://a.test/trained\tWhales\tWhales\n")
@@ -85,6 +87,7 @@ def write_topic(
             scope=scope,
             budget=budget,
             revisit=revisit,
+            output=output,
         )
     )
     return path

@@ -89,7 +89,7 @@ def test_the_smallest_topic_file_leaves_all_else_to_defaults(folder):
     assert topic.scope == Scope()
     assert topic.budget == Budget()
     assert topic.politeness == Politeness(user_agent="Bot/1 (+https://bot.example/about)")
-    assert (topic.output.warc, topic.output.parquet) == ("full", True)
+    assert (topic.output.warc, topic.output.parquet) == ("responses", True)
 
 
 def test_paths_are_relative_to_the_topic_file(folder):
