@@ -6,28 +6,28 @@ from typing import Final
 
 from mypy_extensions import i64
 
-FORMATTING_TAGS = frozenset(
+FORMATTING_TAGS: Final = frozenset(
     {"b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"}
 )
 """Elements that the parser reopens in each following block; without "a"."""
 
 # Void elements, and elements that the parser closes itself.
 # fmt: off
-_UNNESTED_TAGS = frozenset({
+_UNNESTED_TAGS: Final = frozenset({
     "a", "area", "base", "body", "br", "caption", "col", "colgroup", "embed", "head", "hr", "html",
     "img", "input", "link", "meta", "p", "param", "source", "tbody", "td", "tfoot", "th", "thead",
     "tr", "track", "wbr",
 })
 # fmt: on
-_RUBY_TAGS = frozenset({"rb", "rp", "rt", "rtc"})
-_ITEM_KINDS = {"li": "li", "dd": "dd", "dt": "dd"}  # each closes its own kind only
-_OPTION_TAGS = frozenset({"optgroup", "option"})
+_RUBY_TAGS: Final = frozenset({"rb", "rp", "rt", "rtc"})
+_ITEM_KINDS: Final = {"li": "li", "dd": "dd", "dt": "dd"}  # each closes its own kind only
+_OPTION_TAGS: Final = frozenset({"optgroup", "option"})
 
 _MAX_NAME_CHARS: Final = 6
-_FORMATTING = frozenset(int.from_bytes(name.encode(), "big") for name in FORMATTING_TAGS)
-_ROOTS = frozenset(int.from_bytes(name, "big") for name in (b"html", b"body"))
+_FORMATTING: Final = frozenset(int.from_bytes(name.encode(), "big") for name in FORMATTING_TAGS)
+_ROOTS: Final = frozenset(int.from_bytes(name, "big") for name in (b"html", b"body"))
 # Of names with these first letters, and no others, the numbers are looked up.
-_IS_FIRST = bytes(chr(code) in "bcefhinstu" for code in range(128))
+_IS_FIRST: Final = bytes(chr(code) in "bcefhinstu" for code in range(128))
 
 
 def limit_tags(html: str, max_depth: int, max_formatting: int, max_options: int) -> str:

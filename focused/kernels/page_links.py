@@ -32,7 +32,7 @@ HEADING: Final = 9
 MAX_HEADINGS: Final = 200
 MAX_ALTS: Final = 10
 MAX_INLINE: Final = 24  # inline elements kept between a block or link and its parent block
-LABEL_ATTRIBUTES = ("title", "aria-label")
+LABEL_ATTRIBUTES: Final = ("title", "aria-label")
 
 HEADING_WORDS: Final = 10
 MAX_ANCHOR_CHARS: Final = 300
@@ -52,7 +52,7 @@ _MAX_NAME_CHARS: Final = 200
 _CACHED_NAMES: Final = 4_096
 _REL_CHARS: Final = 200
 _REL_TOKEN_CHARS: Final = 20
-_NOT_FOLLOWED = frozenset({"nofollow", "ugc", "sponsored"})
+_NOT_FOLLOWED: Final = frozenset({"nofollow", "ugc", "sponsored"})
 
 Attributes = dict[str, str | None]
 LinkRow = tuple[str, str, str, str, float, bool, str, tuple[str, ...]]

@@ -13,7 +13,7 @@ from mypy_extensions import i32, i64
 
 BASE: Final = 0x9E3779B1
 MIX_FACTOR: Final = 0x85EBCA6B
-END_OF_TEXT = b"\xff"
+END_OF_TEXT: Final = b"\xff"
 """Ends each text; UTF-8 does not have this byte."""
 INSIDE: Final = 0x5BD1E995
 """Tells the hash of letters inside a word from that of the same at its beginning."""
