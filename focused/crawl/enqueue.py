@@ -65,9 +65,8 @@ class LinkEnqueuer:
         ``depth`` is that of the links.
         """
         page = context.page
-        allowed = self.link_filter.allowed(page, depth)
+        allowed, hosts = self.link_filter.allowed(page, depth)
         keys = [link_key(link.url) for link in allowed]
-        hosts = [host_of(link.url) for link in allowed]
         known = self._queue.lookup_links(list(zip(hosts, keys, strict=True)))
         left = [key not in known.settled for key in keys]
         followed = list(compress(allowed, left))
@@ -384,25 +383,26 @@ class LinkFilter:
             or self.traps.refusal_when_due(link)
         )
 
-    def allowed(self, page: Page, depth: int) -> list[Link]:
-        """Return the links of a page that may be followed."""
+    def allowed(self, page: Page, depth: int) -> tuple[list[Link], list[str]]:
+        """Return the links of a page that may be followed, and their hosts."""
         links: Sequence[Link] = page.links
         if self._obeys_nofollow:
             links = [] if page.nofollow else [link for link in links if not link.nofollow]
             self._counters.nofollow += len(page.links) - len(links)
-        hosts: dict[str, bool] = {}
-        allowed = []
+        open_hosts: dict[str, bool] = {}
+        allowed, hosts = [], []
         for link in links:
             host = host_of(link.url)
-            is_open = hosts.get(host)
+            is_open = open_hosts.get(host)
             if is_open is None:
-                is_open = hosts[host] = self._is_open(host, depth)
+                is_open = open_hosts[host] = self._is_open(host, depth)
             # Links of an open host are refused for their own URL alone.
             if (is_open and self._filter.is_plain(link.url)) or self.refusal_reason(
                 link.url, depth
             ) is None:
                 allowed.append(link)
-        return allowed
+                hosts.append(host)
+        return allowed, hosts
 
     def _is_open(self, host: str, depth: int) -> bool:
         """Whether no rule can refuse a link by its host."""

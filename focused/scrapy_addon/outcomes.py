@@ -6,6 +6,7 @@ import socket
 import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from http import HTTPStatus
 from urllib.parse import urlsplit
 
 import OpenSSL.SSL
@@ -167,7 +168,8 @@ def outcome_from_scrapy_response(
         response.body,
         _elapsed_s(request, now, real_s),
         now,
-        conditional=any(name in request.headers for name in CONDITIONAL_HEADERS),
+        conditional=response.status == HTTPStatus.NOT_MODIFIED
+        and any(name in request.headers for name in CONDITIONAL_HEADERS),
     )
     if "cached" in response.flags:  # the exchange is the 304 that confirmed it
         update_state(request, exchange=None)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from calendar import day_abbr, day_name, month_abbr, month_name
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
+from itertools import filterfalse, islice
 
 import xxhash
 
@@ -118,17 +118,15 @@ class PageTemplate:
 
 def text_digest(page: Page) -> bytes:
     """Hash the words of a page without numbers and dates; at most 20,000 characters."""
-    words = _words(_title_and_text(page, _MAX_CHARS))
-    return _digest(_keep_words(_plain_words(words), words))
+    return _digest(_plain_words(_title_and_text(page, _MAX_CHARS)))
 
 
 def page_template(page: Page) -> PageTemplate:
     """Return the template of a page; at most 20,000 characters."""
-    words = _words(_title_and_text(page, _MAX_CHARS))
-    plain = _plain_words(words)
-    template = _keep_words(plain - _variable_words(page), words)
+    words = _plain_words(_title_and_text(page, _MAX_CHARS))
+    template = list(filterfalse(_variable_words(page).__contains__, words))
     is_long_enough = len(template) >= MIN_WORDS
-    share = len(template) / max(len(_keep_words(plain, words)), 1)
+    share = len(template) / max(len(words), 1)
     return PageTemplate(_digest(template) if is_long_enough else None, share)
 
 
@@ -167,16 +165,15 @@ def _words(text: str) -> list[bytes]:
     return raw.translate(_WORDS_ALONE).split()
 
 
-def _plain_words(words: Iterable[bytes]) -> set[bytes]:
-    return {word for word in set(words) if word.isalpha() or _has_no_digits(word)} - _DATE_WORDS
+def _plain_words(text: str) -> list[bytes]:
+    """Return the words without digits and names of dates, in order."""
+    words = _words(text)
+    plain = {word for word in set(words) if word.isalpha() or _has_no_digits(word)} - _DATE_WORDS
+    return list(filter(plain.__contains__, words))
 
 
 def _has_no_digits(word: bytes) -> bool:
     return word.translate(None, _NO_LETTERS) == word
-
-
-def _keep_words(kept: Collection[bytes], words: Iterable[bytes]) -> list[bytes]:
-    return list(filter(kept.__contains__, words))
 
 
 def _digest(words: Iterable[bytes]) -> bytes:

@@ -74,6 +74,7 @@ def is_public_address(address: IpAddress) -> bool:
     return address in _PUBLIC_V6 and not any(address in network for network in _PRIVATE_V6)
 
 
+@lru_cache(maxsize=4_096)
 def parse_ip_address(host: str) -> IpAddress | None:
     """Return the address that a URL's host (without port) is; None for a name or an invalid host.
 

@@ -107,6 +107,10 @@ def make_resolver(base: str, charset: str = "utf-8") -> Callable[[str], str | No
         start = url.partition("#")[0]
         if not start:
             return clean_base
+        if start.startswith("http"):
+            plain = _match_plain_url(start)
+            if plain is not None:
+                return _join_plain(start[: plain.end(1)], plain[2])
         plain = _PLAIN_RELATIVE.fullmatch(start)
         if plain is not None:
             lead, path, query = plain.groups()
@@ -117,9 +121,6 @@ def make_resolver(base: str, charset: str = "utf-8") -> Callable[[str], str | No
             else:
                 path = folder + path if path else own
             return _join_plain(path, query)
-        plain = _match_plain_url(start)
-        if plain is not None:
-            return _join_plain(start[: plain.end(1)], plain[2])
         return _parse_and_normalise(encode_query(url, charset), clean_base)
 
     return resolve

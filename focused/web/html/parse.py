@@ -11,6 +11,7 @@ from codecs import BOM_UTF8
 from collections.abc import Callable
 from itertools import islice, starmap
 
+import numpy as np
 from resiliparse.parse.lang import detect_fast
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
@@ -90,7 +91,8 @@ def needs_parser_process(fetched: Fetched) -> bool:
     body = fetched.body
     if len(body) > MAX_QUICK_BYTES or body.startswith(GZIP_START):
         return True
-    return body.count(b"<") > MAX_QUICK_TAGS
+    tags = np.count_nonzero(np.frombuffer(body, np.uint8) == ord("<"))  # faster than bytes.count
+    return int(tags) > MAX_QUICK_TAGS
 
 
 def _plain_page(fetched: Fetched, text: str, charset: str, robot: str) -> Page:
