@@ -94,9 +94,9 @@ class _SiteEvidence:
     """What is known of a site.
 
     The number of pages with evidence and its sum; how many have ``no_evidence``; the keys of sites
-    that link here; how many pages are ``copies`` of other sites' pages,
-    and how many of these were new when they were fetched; ``partners`` counts the sites with which
-    it exchanges links; ``origins`` are the keys of sites that it copies from.
+    that link here; how many pages are ``copies`` of other sites' pages, and how many of these were
+    new when they were fetched; ``partners`` counts the sites with which it exchanges links;
+    ``origins`` are the keys of sites that it copies from.
     """
 
     with_evidence: int = 0

@@ -91,6 +91,8 @@ def needs_parser_process(fetched: Fetched) -> bool:
     body = fetched.body
     if len(body) > MAX_QUICK_BYTES or body.startswith(GZIP_START):
         return True
+    if len(body) <= MAX_QUICK_TAGS:
+        return False
     tags = np.count_nonzero(np.frombuffer(body, np.uint8) == ord("<"))  # faster than bytes.count
     return int(tags) > MAX_QUICK_TAGS
 
