@@ -7,6 +7,7 @@ knows how good pages of this subject and language read.
 
 from __future__ import annotations
 
+import zlib
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,7 +15,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from isal import isal_zlib
 from numpy.typing import NDArray
 
 from focused.kernels.word_signals import popular_signals, repetition_signals
@@ -138,7 +138,7 @@ def content_signals(page: Page, popular: PopularWords) -> NDArray[np.float64] | 
     *repetition, halves, near, gap = repetition_signals(words.tobytes())
     return np.array(
         (
-            len(isal_zlib.compress(raw, 1)) / len(raw),
+            len(zlib.compress(raw, 1)) / len(raw),
             *repetition,
             chars_per_word,
             sum(map(text.count, ".,;:(")) * chars_per_word / len(text),
