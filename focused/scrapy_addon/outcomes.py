@@ -6,7 +6,6 @@ import socket
 import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from http import HTTPStatus
 from urllib.parse import urlsplit
 
 import OpenSSL.SSL
@@ -152,6 +151,10 @@ def _take_exchange(request: Request, body: bytes | None = None) -> HttpExchange 
     return exchange if exchange.body != body else replace(exchange, body=None)
 
 
+_CONDITIONAL_KEYS = frozenset(name.encode() for name in CONDITIONAL_HEADERS)
+"""As Scrapy's headers spell them."""
+
+
 def outcome_from_scrapy_response(
     request: Request, response: Response, now: float, real_s: RealSeconds = float
 ) -> Outcome:
@@ -168,8 +171,7 @@ def outcome_from_scrapy_response(
         response.body,
         _elapsed_s(request, now, real_s),
         now,
-        conditional=response.status == HTTPStatus.NOT_MODIFIED
-        and any(name in request.headers for name in CONDITIONAL_HEADERS),
+        conditional=not _CONDITIONAL_KEYS.isdisjoint(request.headers),
     )
     if "cached" in response.flags:  # the exchange is the 304 that confirmed it
         update_state(request, exchange=None)

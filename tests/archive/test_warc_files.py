@@ -22,7 +22,7 @@ from focused.web.warc_reader import WarcResponse, read_response, read_responses
 from focused.web.warc_records import IDENTICAL_PAYLOAD, WarcRecordBuilder, format_http_head
 from focused_lab.recorded_web.recorded_web import RecordedWeb
 from focused_lab.recorded_web.web_import import import_warc
-from tests.support.recorded_web import html
+from tests.support.recorded_web import assert_digest_holds, html
 from tests.support.simulated import Simulation, failed, site, topic
 
 A = "http://a.test/"
@@ -82,7 +82,7 @@ PAGES = [A, A + "whales", A + "copy", A + "target"]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record as FastWARC reads it."""
+    """A record as FastWARC reads it, with the digest of its payload verified."""
 
     kind: str
     url: str
@@ -98,6 +98,7 @@ def records(folder: Path) -> list[Record]:
         for each in ArchiveIterator(io.BytesIO(path.read_bytes()), parse_http=False):
             url, fields = each.headers.get("WARC-Target-URI") or "", dict(each.headers)
             block = each.reader.read()
+            assert_digest_holds(fields, block)
             place = path.name, each.stream_pos
             found.append(Record(fields["WARC-Type"], url, fields, block, *place))
     return found

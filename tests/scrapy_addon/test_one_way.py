@@ -18,7 +18,7 @@ from scrapy.http import Response
 from tests.scrapy_addon.own_project import crawl_web, write_project
 from tests.support.crawling import Finished
 from tests.support.hostile_hosts import crawl_hosts, pages
-from tests.support.recorded_web import MemoryWeb, html, page
+from tests.support.recorded_web import MemoryWeb, assert_digest_holds, html, page
 
 HOST = "a.test"
 FULL_WARC = 'warc = "full"'
@@ -107,6 +107,7 @@ def test_the_warc_has_what_was_sent_and_what_came(tmp_path):
             for each in ArchiveIterator(file, parse_http=False):
                 url = each.headers.get("WARC-Target-URI") or ""
                 kept = each.reader.read(), each.headers.get("WARC-IP-Address")
+                assert_digest_holds(each.headers, kept[0])
                 kinds.setdefault(each.headers["WARC-Type"], {})[url.removeprefix(root)] = kept
     responses, requests = kinds["response"], kinds["request"]
     assert set(responses) == set(requests) == {"", "robots.txt", "moved", "there", "gone"}

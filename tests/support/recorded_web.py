@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha1
 from itertools import pairwise
 from pathlib import Path
 
+from focused.web.warc_records import format_digest
 from focused_lab.recorded_web.recorded_web import (
     RecordedResponse,
     RecordedWeb,
@@ -19,6 +21,13 @@ from focused_lab.recorded_web.replay_faults import FaultPlan
 from focused_lab.recorded_web.replay_server import AccessLogEntry, ReplayServer
 from tests.support.access_rules import Access
 from tests.support.serving import loop_in_thread
+
+
+def assert_digest_holds(fields: Mapping[str, str], block: bytes) -> None:
+    """Check the payload digest in the fields of a WARC record of a response."""
+    if fields["WARC-Type"] == "response":
+        payload = block.partition(b"\r\n\r\n")[2]
+        assert fields["WARC-Payload-Digest"] == format_digest(sha1(payload).digest())
 
 
 def html(title: str = "", *links: str, text: str = "") -> bytes:
